@@ -1,0 +1,272 @@
+"""The schema of one run: frozen, typed, keyword-only.
+
+A config file's ConfigDict is converted to these classes by `pdjax.schema`,
+which reports every error at once. `None` means "not said"; `resolved()` fills
+it where the strategy gives it a meaning, and `inapplicable()` names what was
+said in vain. Units are in the names.
+"""
+
+import dataclasses
+import math
+import re
+from typing import Literal
+
+Role = Literal["P", "D", "C"]
+
+BUILTIN_STRATEGIES = ("continuous", "chunked", "disaggregated")
+
+
+class ConfigError(ValueError):
+  """One or more mistakes of the user; `errors` holds a line for each."""
+
+  def __init__(self, errors: list[str]):
+    super().__init__("\n".join(errors))
+    self.errors = errors
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Backend:
+  kind: Literal["jax", "simulated"] = "simulated"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Model:
+  preset: str = "llama-3-8b"
+  weights: str = "random"
+  """`random`, `fetched` (see `pdjax.models.fetch`), or a path to a GGUF file."""
+  dtype: Literal["float32", "bfloat16"] = "bfloat16"
+  """Of weights, activations and the KV cache."""
+  seed: int = 0
+  """Of random weights."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pool:
+  """Workers alike: `count` replicas of one role on `tp * pp` chips each."""
+
+  role: Role
+  count: int
+  tp: int = 1
+  pp: int = 1
+  chip: str | None = None
+  chunk_size: int | None = None
+  max_num_seqs: int | None = None
+  kv_tokens: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Link:
+  """Between any two workers; None takes the chip's own interconnect."""
+
+  bandwidth_bytes_per_s: float | None = None
+  """Per direction and worker."""
+  latency_s: float = 20e-6
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cluster:
+  pools: tuple[Pool, ...] | None = None
+  split: str = "1C"
+  """Shorthand for pools: `4C`, `2P2D`, `1P1D2C`."""
+  tp: int | dict[str, int] = 1
+  """For all pools of `split`, or by role."""
+  pp: int | dict[str, int] = 1
+  chip: str | None = None
+  """Simulated only; None on real devices."""
+  link: Link = Link()
+  page_tokens: int = 16
+  kv_tokens: int | None = None
+  """Tokens of KV cache a worker; None: what its memory leaves (simulated)."""
+  hbm_utilization: float = 0.9
+  """Share of memory given to weights, activations and KV (simulated)."""
+  reserve_pages: int = 1
+  """Pages kept free per running request at admission."""
+  host_devices: int | None = None
+  """Virtual CPU devices to split the host into; real CPU backend only."""
+  share_devices: bool = False
+  """All workers on the same devices: real transfers, no isolation."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TransferPlan:
+  """How a finished prefill's pages reach the decode worker."""
+
+  granularity: Literal["request"] = "request"
+  verify: bool = False
+  """Compares checksums of the pages at both ends (real backend)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Strategy:
+  kind: str = "continuous"
+  """continuous, chunked, disaggregated, or `module:factory`."""
+  chunk_size: int | None = None
+  """Token budget of a step. chunked: default 512. disaggregated: of P's
+  steps, default none (whole prompts)."""
+  max_num_batched_tokens: int | None = None
+  """Prompt tokens of one whole-prompt step; default 8192."""
+  max_num_seqs: int = 128
+  """Requests that hold pages on one worker at a time."""
+  router: Literal["round_robin", "least_outstanding_tokens"] = (
+      "least_outstanding_tokens"
+  )
+  first_token: Literal["at_prefill", "at_handoff"] | None = None
+  """When disaggregation releases the first token; default at_prefill."""
+  transfer: TransferPlan | None = None
+  options: dict[str, int | float | str | bool] = dataclasses.field(
+      default_factory=dict
+  )
+  """Keyword arguments of a `module:factory`."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Lengths:
+  """Distribution of token counts.
+
+  fixed: `mean`. lognormal: `mean` and `cv` (coefficient of variation), cut to
+  [low, high]. empirical: drawn from `values`, each with equal chance.
+  """
+
+  kind: Literal["fixed", "lognormal", "empirical"] = "fixed"
+  mean: float = 512.0
+  cv: float = 1.0
+  low: int = 1
+  high: int | None = None
+  values: tuple[int, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Workload:
+  kind: Literal["synthetic", "azure", "mooncake"] = "synthetic"
+  path: str | None = None
+  """Of a trace; None takes the small sample in the package."""
+  num_requests: int | None = None
+  """None: the whole trace; 100 for synthetic."""
+  skip_requests: int = 0
+  """Requests of a trace to pass over before the first."""
+  seed: int = 0
+  arrival: Literal[
+      "trace", "poisson", "gamma", "constant", "all_at_once"
+  ] | None = None
+  """None: `trace` for traces, `poisson` for synthetic."""
+  rate: float | None = None
+  """Requests per second; needed by poisson, gamma and constant."""
+  arrival_cv: float = 1.0
+  """Of gamma arrivals."""
+  prompt: Lengths = Lengths()
+  output: Lengths = Lengths(mean=128.0)
+  time_scale: float = 1.0
+  """Multiplies a trace's gaps: 2 halves its rate."""
+  length_scale: float = 1.0
+  """Multiplies a trace's prompt and output lengths."""
+  max_prompt_tokens: int | None = None
+  """Longer prompts of a trace are cut to this; the count is recorded."""
+  max_output_tokens: int | None = None
+  max_tokens: int | None = None
+  """What requests declare; None declares each one's true length."""
+  stop: Literal["forced_length", "eos"] = "forced_length"
+  protocol: Literal["count", "steady"] = "count"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SLO:
+  """Service-level objective; see docs/metrics.md.
+
+  A term is (metric, statistic, scope, limit in seconds), for instance
+  ("ttft", "value", "request", 0.4) or ("itl", "p99", "run", 0.1).
+  """
+
+  terms: tuple[tuple[str, str, str, float], ...] = ()
+  join: Literal["all", "each"] = "all"
+  ttft_s: float | None = None
+  """Shorthand for ("ttft", "value", "request", ttft_s)."""
+  tpot_s: float | None = None
+  attainment: float = 0.9
+  """Share of requests that must be good."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sampling:
+  temperature: float = 0.0
+  """0 is greedy."""
+  seed: int = 0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Engine:
+  """Settings of real devices."""
+
+  dispatch_ahead: Literal[0, 1] = 0
+  """Decode steps in flight beyond the one being read; also simulated."""
+  matmul_precision: Literal["default", "highest"] = "highest"
+  attention: Literal["auto", "xla"] = "auto"
+  verify_tokens: int = 8
+  """Requests whose tokens are checked against a plain forward pass."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run:
+  """One run, everything said: a cell of an experiment."""
+
+  backend: Backend = Backend()
+  model: Model = Model()
+  cluster: Cluster = Cluster()
+  strategy: Strategy = Strategy()
+  workload: Workload = Workload()
+  slo: SLO = SLO()
+  sampling: Sampling = Sampling()
+  engine: Engine = Engine()
+
+
+def parse_split(split: str) -> dict[str, int]:
+  """Workers by role.
+
+  >>> parse_split("1P1D2C")
+  {'P': 1, 'D': 1, 'C': 2}
+
+  Raises:
+    ValueError: not of the form `xPyD`, `nC` or both.
+  """
+  parts = re.findall(r"(\d+)([PDC])", split)
+  counts = {role: int(count) for count, role in parts}
+  whole = "".join(count + role for count, role in parts)
+  if not parts or whole != split or len(counts) < len(parts):
+    raise ValueError(f"{split!r} is not a split such as '2P2D', '4C', '1P1D2C'")
+  if 0 in counts.values():
+    raise ValueError(f"{split!r} has a role with no worker; leave it out")
+  return counts
+
+
+def pools_of(run: Run) -> tuple[Pool, ...]:
+  """The cluster's pools with shorthands expanded and defaults filled in."""
+  cluster = run.cluster
+  pools = cluster.pools or tuple(
+      Pool(
+          role=role,  # pyright: ignore[reportArgumentType]
+          count=count,
+          tp=_by_role(cluster.tp, role),
+          pp=_by_role(cluster.pp, role),
+      )
+      for role, count in parse_split(cluster.split).items()
+  )
+  return tuple(_filled(pool, run) for pool in pools)
+
+
+def _by_role(value: int | dict[str, int], role: str) -> int:
+  return value.get(role, 1) if isinstance(value, dict) else value
+
+
+def _filled(pool: Pool, run: Run) -> Pool:
+  strategy, cluster = run.strategy, run.cluster
+  return dataclasses.replace(
+      pool,
+      chip=pool.chip or cluster.chip,
+      chunk_size=pool.chunk_size or strategy.chunk_size,
+      max_num_seqs=pool.max_num_seqs or strategy.max_num_seqs,
+      kv_tokens=pool.kv_tokens or cluster.kv_tokens,
+  )
+
+
+def pages_for(tokens: int, page_tokens: int) -> int:
+  """Pages that hold `tokens` tokens."""
+  return math.ceil(tokens / page_tokens)

@@ -1,0 +1,411 @@
+"""The vocabulary of a run: events, commands, marks, and the log of them.
+
+Events are what happens to the scheduler, commands are what it decides, marks
+are what the world notes down on the way. The log holds all three in order; it
+is the only product of a run, and metrics, timelines, comparison, calibration
+and replay read nothing else.
+
+Times are integer picoseconds from the start of the run (`_ps`): floored
+nanosecond steps would not add up to the floor of their sum. Readers show
+nanoseconds. `worker`, `lane`, `request`, `run` and `transfer` are small
+integers; a run and a transfer are numbered in the order they start.
+"""
+
+import bisect
+import dataclasses
+import typing
+from collections.abc import Iterable, Iterator
+
+from pdjax.request import Request
+
+FORMAT_VERSION = 1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Segment:
+  """Step times between two breakpoints: first, first + slope, and so on."""
+
+  steps: int
+  first_ps: int
+  slope_ps: int = 0
+
+  def elapsed_ps(self, steps: int) -> int:
+    """Time of the segment's first `steps` steps; exact in integers."""
+    return steps * self.first_ps + self.slope_ps * (steps * (steps - 1) // 2)
+
+  @property
+  def total_ps(self) -> int:
+    return self.elapsed_ps(self.steps)
+
+  def step_ps(self, index: int) -> int:
+    """Time of step `index`, counted from 0."""
+    return self.first_ps + index * self.slope_ps
+
+  def finished(self, elapsed_ps: int) -> int:
+    """Steps whole within `elapsed_ps` of the segment's start."""
+    return bisect.bisect_right(
+        range(1, self.steps + 1), elapsed_ps, key=self.elapsed_ps
+    )
+
+
+def elapsed_ps(segments: Iterable[Segment], steps: int) -> int:
+  """Time of the first `steps` steps of a run.
+
+  >>> elapsed_ps((Segment(2, 10), Segment(3, 20, 1)), 4)
+  61
+  """
+  total_ps = 0
+  for segment in segments:
+    taken = min(steps, segment.steps)
+    total_ps += segment.elapsed_ps(taken)
+    steps -= taken
+    if not steps:
+      break
+  return total_ps
+
+
+def finished_steps(segments: Iterable[Segment], elapsed: int) -> int:
+  """Steps of a run that are whole `elapsed` picoseconds after its start."""
+  steps = 0
+  for segment in segments:
+    done = segment.finished(elapsed)
+    steps += done
+    if done < segment.steps:
+      break
+    elapsed -= segment.total_ps
+  return steps
+
+
+def first_steps(
+    segments: Iterable[Segment], steps: int
+) -> tuple[Segment, ...]:
+  """The segments of the first `steps` steps."""
+  kept = []
+  for segment in segments:
+    if not steps:
+      break
+    taken = min(steps, segment.steps)
+    kept.append(Segment(taken, segment.first_ps, segment.slope_ps))
+    steps -= taken
+  return tuple(kept)
+
+
+# Events. -------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Arrived:
+  """A request reached the scheduler; its intended arrival is in the request."""
+
+  at_ps: int
+  request: Request
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StepEnded:
+  """A run is over after `steps` steps.
+
+  Step j of the run ended at `started_ps + elapsed_ps(segments, j)`; that is
+  when its tokens were on the host. `at_ps` is when the scheduler learned it,
+  never earlier than the last token. A request in `finished` made that many
+  tokens in this run and is complete (end token, stop, or true length).
+  """
+
+  at_ps: int
+  worker: int
+  lane: int
+  run: int
+  started_ps: int
+  steps: int
+  segments: tuple[Segment, ...]
+  finished: tuple[tuple[int, int], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TransferProgressed:
+  """A transfer passed a stage: `gathered` (off the source) or `sent`."""
+
+  at_ps: int
+  transfer: int
+  request: int
+  stage: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TransferEnded:
+  """All bytes of a transfer are in the target's pages, or it failed."""
+
+  at_ps: int
+  transfer: int
+  request: int
+  moved_bytes: int
+  failure: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cancelled:
+  """The client no longer wants the answer."""
+
+  at_ps: int
+  request: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Deadline:
+  """A request's deadline passed."""
+
+  at_ps: int
+  request: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Woke:
+  """The time asked for by a `Wake` has come."""
+
+  at_ps: int
+  asked_ps: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WorkerLost:
+  """A worker is gone with every page it held."""
+
+  at_ps: int
+  worker: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WorkerBack:
+  """A lost worker is back with an empty pool."""
+
+  at_ps: int
+  worker: int
+
+
+Event = (
+    StepEnded
+    | TransferProgressed
+    | TransferEnded
+    | WorkerLost
+    | WorkerBack
+    | Cancelled
+    | Deadline
+    | Arrived
+    | Woke
+)
+EVENTS: tuple[type, ...] = typing.get_args(Event)
+"""In the order in which events of one instant are delivered."""
+
+_RANK = {kind: rank for rank, kind in enumerate(EVENTS)}
+
+
+def delivery_key(event: Event) -> tuple[int, int, int]:
+  """Sort key of pending events: (time, kind, subject).
+
+  The subject (worker, transfer or request) breaks ties instead of a sequence
+  number, so a run of steps and the same steps one by one deliver alike.
+  """
+  match event:
+    case Arrived():
+      subject = event.request.id
+    case StepEnded() | WorkerLost() | WorkerBack():
+      subject = event.worker
+    case TransferProgressed() | TransferEnded():
+      subject = event.transfer
+    case Cancelled() | Deadline():
+      subject = event.request
+    case Woke():
+      subject = event.asked_ps
+  return (event.at_ps, _RANK[type(event)], subject)
+
+
+# Commands. -----------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Route:
+  """Puts a request into a worker's queue."""
+
+  request: int
+  worker: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reserve:
+  """Takes pages for a request on a worker.
+
+  On the worker where it waits this admits it; on another worker it makes room
+  for a transfer.
+  """
+
+  request: int
+  worker: int
+  pages: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Step:
+  """One pass over prompt chunks and decodes, or `repeats` passes of decodes.
+
+  `prefill` pairs a request with the number of its next tokens to compute. With
+  prefill the world sets `repeats` to 1. A policy leaves `run` alone; the world
+  numbers it and lowers `repeats` to what the pages cover.
+  """
+
+  worker: int
+  prefill: tuple[tuple[int, int], ...] = ()
+  decode: tuple[int, ...] = ()
+  repeats: int = 1
+  lane: int = 0
+  run: int = -1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Interrupt:
+  """Ends a worker's run at the next step that can still be recalled."""
+
+  worker: int
+  lane: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Transfer:
+  """Moves a request's logical pages [first, last) from worker to worker.
+
+  `layers` is a range too, None for all. The world numbers the transfer.
+  """
+
+  request: int
+  source: int
+  target: int
+  pages: tuple[int, int]
+  layers: tuple[int, int] | None = None
+  transfer: int = -1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Preempt:
+  """Drops a request's pages on its worker; it recomputes there later."""
+
+  request: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Release:
+  """Gives back pages reserved for a request on a worker."""
+
+  request: int
+  worker: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reject:
+  """Refuses a request that can never be served."""
+
+  request: int
+  reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Abort:
+  """Ends a request without an answer, now or when its step is over."""
+
+  request: int
+  reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Relabel:
+  """Gives a worker another role."""
+
+  worker: int
+  role: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wake:
+  """Asks for a `Woke` at a time."""
+
+  at_ps: int
+
+
+Command = (
+    Route
+    | Reserve
+    | Step
+    | Interrupt
+    | Transfer
+    | Preempt
+    | Release
+    | Reject
+    | Abort
+    | Relabel
+    | Wake
+)
+COMMANDS: tuple[type, ...] = typing.get_args(Command)
+
+
+# Marks. --------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Blocked:
+  """A request cannot go on for want of a resource of a worker."""
+
+  request: int
+  worker: int
+  resource: str
+  """`pages` or `seqs` (the batch limit)."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unblocked:
+  """A blocked request goes on."""
+
+  request: int
+  worker: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Settled:
+  """A run's first `steps` steps were counted as taken when its pool was read.
+
+  A backend answers the question; replay answers it again from the log.
+  """
+
+  worker: int
+  lane: int
+  run: int
+  steps: int
+
+
+Mark = Blocked | Unblocked | Settled
+MARKS: tuple[type, ...] = typing.get_args(Mark)
+
+Entry = Event | Command | Mark
+ENTRIES: tuple[type, ...] = EVENTS + COMMANDS + MARKS
+
+
+class Log:
+  """Entries of one run in order, each with the time it was written."""
+
+  def __init__(self):
+    self._times_ps: list[int] = []
+    self._entries: list[Entry] = []
+
+  def append(self, at_ps: int, entry: Entry) -> None:
+    self._times_ps.append(at_ps)
+    self._entries.append(entry)
+
+  def __len__(self) -> int:
+    return len(self._entries)
+
+  def __iter__(self) -> Iterator[tuple[int, Entry]]:
+    return zip(self._times_ps, self._entries, strict=True)
+
+  def of(self, *kinds: type) -> list[Entry]:
+    """All entries of some kinds, in order."""
+    return [entry for entry in self._entries if isinstance(entry, kinds)]
+
+  def commands(self) -> list[Entry]:
+    return self.of(*COMMANDS)

@@ -1,0 +1,108 @@
+"""What was asked of the system, and what has happened to it since.
+
+`Request` is immutable and holds only what a scheduler may know: never the true
+length of the answer. `Progress` is the world's mutable account of one request.
+
+Units: `_ps` integer picoseconds, `_tokens` tokens.
+"""
+
+import dataclasses
+import enum
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+  """One request as a client declares it.
+
+  `prefix_ids` name the blocks of `prefix_block_tokens` prompt tokens each, the
+  last one perhaps partial; equal ids mean equal prefixes.
+  """
+
+  id: int
+  arrival_ps: int
+  """Intended arrival, from the start of the run."""
+  prompt_tokens: int
+  max_tokens: int
+  prefix_ids: tuple[int, ...] = ()
+  prefix_block_tokens: int = 0
+
+  def __post_init__(self):
+    if self.prompt_tokens < 1:
+      raise ValueError(f"{self.id=}: {self.prompt_tokens=} must be at least 1")
+    if self.max_tokens < 1:
+      raise ValueError(f"{self.id=}: {self.max_tokens=} must be at least 1")
+    if self.arrival_ps < 0:
+      raise ValueError(f"{self.id=}: {self.arrival_ps=} must not be negative")
+
+
+class State(enum.Enum):
+  """Where a request is in its life."""
+
+  ARRIVED = "arrived"
+  """Known, not yet routed to a worker."""
+  WAITING = "waiting"
+  """In a worker's queue; holds no page there."""
+  PREFILL = "prefill"
+  """Holds pages; part of its prompt is still to be computed."""
+  HANDOFF = "handoff"
+  """Prefill done on a worker of role P; waits for a decode worker."""
+  TRANSFER = "transfer"
+  """Its pages are moving."""
+  DECODE = "decode"
+  """Its cache is complete where it is; makes one token a step."""
+  FINISHED = "finished"
+  REJECTED = "rejected"
+  ABORTED = "aborted"
+  FAILED = "failed"
+
+
+ENDED = frozenset(
+    {State.FINISHED, State.REJECTED, State.ABORTED, State.FAILED}
+)
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Progress:
+  """The world's account of one request. Only the world writes it."""
+
+  request: Request
+  state: State = State.ARRIVED
+  worker: int | None = None
+  """Where it waits, computes or decodes; the source while in transfer."""
+  target_tokens: int = 0
+  """Tokens to prefill: the prompt, and after a preemption also the answer."""
+  computed_tokens: int = 0
+  """Tokens whose keys and values are in this worker's pages."""
+  generated_tokens: int = 0
+  preemptions: int = 0
+  recomputed_tokens: int = 0
+  pages: dict[int, list[int]] = dataclasses.field(default_factory=dict)
+  """Physical pages held, by worker."""
+  step: int | None = None
+  """The run it is part of now, if any."""
+  transfer: int | None = None
+  """The transfer it is part of now, if any."""
+  doomed: str | None = None
+  """Why it is aborted as soon as its step or transfer is over."""
+
+  @property
+  def id(self) -> int:
+    return self.request.id
+
+  @property
+  def priority(self) -> tuple[int, int]:
+    """First come, first served; the request's id breaks ties."""
+    return (self.request.arrival_ps, self.request.id)
+
+  @property
+  def remaining_prefill_tokens(self) -> int:
+    return self.target_tokens - self.computed_tokens
+
+  @property
+  def remaining_tokens(self) -> int:
+    """Tokens still to be made if the answer uses all it declared."""
+    return self.request.max_tokens - self.generated_tokens
+
+  @property
+  def ended(self) -> bool:
+    return self.state in ENDED
