@@ -1,0 +1,64 @@
+"""Sizes of the known models against published totals."""
+
+import json
+
+import pytest
+
+from pdjax import config
+from pdjax.models import presets
+
+NAMES = sorted(presets.PRESETS)
+PUBLISHED = [name for name in NAMES if name not in ("tiny", "small")]
+
+_FIELDS = (
+    "num_layers", "hidden_size", "num_heads", "num_kv_heads", "head_dim",
+    "ffn_size", "vocab_size", "rope_theta", "norm_eps",
+    "tie_word_embeddings", "max_position_embeddings",
+)
+
+
+@pytest.fixture(name="published")
+def _published(data_dir):
+  return json.loads((data_dir / "specs" / "model_specs.json").read_text())
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_agrees_with_published_sizes(name, published):
+  spec, known = presets.preset(name), published[name]
+  for field in _FIELDS:
+    assert getattr(spec, field) == known[field], field
+  assert spec.num_params == known["params_computed"]
+  if known["known_params"] is not None:
+    assert spec.num_params == known["known_params"]
+  assert spec.active_params == known["active_params_computed"]
+  assert spec.kv_bytes_per_token(2) == known["kv_bytes_per_token_bf16"]
+
+
+def test_totals_of_public_checkpoints():
+  assert presets.preset("llama-3-8b").num_params == 8_030_261_248
+  assert presets.preset("smollm2-135m").num_params == 134_515_008
+
+
+def test_tiny_by_hand():
+  # A layer: q 64*64, k and v 64*32 each, o 64*64; mlp 3*64*96; two norms.
+  layer = 2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 96 + 2 * 64
+  spec = presets.preset("tiny")
+  assert spec.num_params == 2 * 256 * 64 + 2 * layer + 64
+  assert spec.kv_bytes_per_token(4) == 2 * 2 * 2 * 16 * 4
+
+
+def test_typo_is_one_line_with_a_suggestion():
+  with pytest.raises(config.ConfigError) as error:
+    presets.preset("llama3-8b")
+  assert error.value.errors == [
+      "model.preset: unknown model 'llama3-8b'; did you mean 'llama-3-8b'?"
+  ]
+
+
+def test_unrunnable_models_say_why():
+  assert presets.preset("llama-3-70b").runnable
+  assert presets.preset("small").runnable
+  assert "experts" in str(presets.preset("mixtral-8x7b").unrunnable)
+  for name in ("opt-13b", "deepseek-v3", "qwen3-8b", "mistral-7b-v0.1"):
+    assert not presets.preset(name).runnable, name
