@@ -23,6 +23,7 @@ class Experts:
   dense_layers: int = 0
   """First layers that keep a dense block of the model's own `ffn_size`."""
   router_bias: bool = False
+  """A bias on the scores that choose experts; no token is multiplied by it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,12 +104,16 @@ class ModelSpec:
   @property
   def num_params(self) -> int:
     """All weights."""
-    return self._params(lambda e: e.count)
+    e = self.experts
+    if e is None:
+      return self._params(0)
+    biases = e.count * (self.num_layers - e.dense_layers) * e.router_bias
+    return self._params(e.count) + biases
 
   @property
   def active_params(self) -> int:
     """Weights that one token passes through."""
-    return self._params(lambda e: e.per_token)
+    return self._params(self.experts.per_token if self.experts else 0)
 
   def kv_bytes_per_token(self, dtype_bytes: int) -> int:
     """Of one cached token, keys and values of every layer."""
@@ -149,17 +154,16 @@ class ModelSpec:
   def _mlp_matrices(self) -> int:
     return 3 if self.mlp == "swiglu" else 2
 
-  def _params(self, experts_counted) -> int:
+  def _params(self, routed_experts: int) -> int:
     norm = self.hidden_size * (2 if self.norm == "layernorm" else 1)
     layers = self.num_layers * (self.attention_params + 2 * norm)
     dense = self.num_layers
     if self.experts is not None:
       e = self.experts
       dense = e.dense_layers
-      count = experts_counted(e) + e.shared
-      matrices = self._mlp_matrices * self.hidden_size * e.ffn_size
-      router = self.hidden_size * e.count + (e.count if e.router_bias else 0)
-      layers += (self.num_layers - dense) * (count * matrices + router)
+      expert = self._mlp_matrices * self.hidden_size * e.ffn_size
+      block = (routed_experts + e.shared) * expert + self.hidden_size * e.count
+      layers += (self.num_layers - dense) * block
     layers += dense * self.dense_mlp_params
     return self.embedding_params + layers + norm
 
