@@ -33,7 +33,7 @@ class Backend:
 class Model:
   preset: str = "llama-3-8b"
   weights: str = "random"
-  """`random`, `fetched` (see `pdjax.models.fetch`), or a path to a GGUF file."""
+  """`random`, `fetched` (`pdjax.models.fetch`), or a path to a GGUF file."""
   dtype: Literal["float32", "bfloat16"] = "bfloat16"
   """Of weights, activations and the KV cache."""
   seed: int = 0

@@ -1,0 +1,62 @@
+"""The free list of one worker's page pool. Host integers only.
+
+A page holds the keys and values of `page_tokens` tokens in every layer. Page 0
+is never handed out: it is the sentinel that masked rows write to. Who holds
+which page is written in each request's `Progress`; the allocator knows only
+which pages nobody holds.
+"""
+
+from collections.abc import Sequence
+
+SENTINEL_PAGE = 0
+
+
+class PageAllocator:
+  """Hands out pages 1..num_pages; raises rather than lose or double one."""
+
+  def __init__(self, num_pages: int):
+    if num_pages < 1:
+      raise ValueError(f"{num_pages=} must be at least 1")
+    self.num_pages = num_pages
+    self._free = list(range(num_pages, SENTINEL_PAGE, -1))
+
+  @property
+  def free_pages(self) -> int:
+    return len(self._free)
+
+  def take(self, pages: int) -> list[int]:
+    """Removes `pages` pages from the free list.
+
+    Raises:
+      ValueError: fewer are free, or `pages` is negative.
+    """
+    if not 0 <= pages <= len(self._free):
+      raise ValueError(f"{pages=} of {len(self._free)} free")
+    if not pages:
+      return []
+    taken = self._free[-pages:]
+    del self._free[-pages:]
+    taken.reverse()
+    return taken
+
+  def give(self, pages: Sequence[int]) -> None:
+    """Returns pages to the free list.
+
+    Raises:
+      ValueError: more pages would be free than there are.
+    """
+    if len(self._free) + len(pages) > self.num_pages:
+      raise ValueError(f"{len(pages)} pages given back to a full pool")
+    self._free.extend(reversed(pages))
+
+  def check(self, held: Sequence[int]) -> None:
+    """Law 2: free and held pages together are each page exactly once.
+
+    Raises:
+      ValueError: a page is lost, doubled, or not of this pool.
+    """
+    if sorted([*self._free, *held]) != list(range(1, self.num_pages + 1)):
+      raise ValueError(
+          f"{len(self._free)} free and {len(held)} held pages are not the"
+          f" {self.num_pages} of the pool"
+      )

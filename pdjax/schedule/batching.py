@@ -1,0 +1,148 @@
+"""Batching rules: what a free worker computes next.
+
+A rule is one method. It may admit (`Reserve`), make room (`Preempt`), and
+yields at most one `Step`. It is asked whenever a worker is free and something
+about it has changed, and while a decode run could be joined by someone.
+"""
+
+from collections.abc import Generator, Iterator
+from typing import Protocol
+
+from pdjax.events import Command, Preempt, Reserve, Step
+from pdjax.request import Progress
+from pdjax.schedule.worker import Worker
+from pdjax.schedule.world import World
+
+UNTIL_INTERRUPTED = 2**31
+"""Repeats of a decode run; the world lowers it to the first declared end."""
+
+
+class Batching(Protocol):
+  """One rule for one free worker."""
+
+  def batch(self, worker: Worker, world: World) -> Iterator[Command]: ...
+
+
+class Continuous:
+  """Iteration-level batching, whole prompts first.
+
+  Orca (OSDI'22) with vLLM's first scheduler: whenever a prompt can be
+  admitted, a step of whole prompts runs, up to `max_num_batched_tokens` of
+  them (one longer prompt goes alone), and decodes wait. This is the
+  interference baseline.
+  """
+
+  def batch(self, worker: Worker, world: World) -> Iterator[Command]:
+    prompts = yield from self._prompts(worker, world)
+    if prompts:
+      yield Step(worker.id, prefill=prompts)
+    else:
+      yield from decode_run(worker)
+
+  def _prompts(
+      self, worker: Worker, world: World
+  ) -> Generator[Command, None, tuple[tuple[int, int], ...]]:
+    budget_tokens = worker.spec.max_num_batched_tokens
+    prompts: list[tuple[int, int]] = []
+    for progress in candidates(worker, world):
+      tokens = progress.target_tokens - progress.computed_tokens
+      if prompts and tokens > budget_tokens:
+        break
+      yield from admit(progress, worker)
+      prompts.append((progress.id, tokens))
+      budget_tokens -= tokens
+    return tuple(prompts)
+
+
+class Chunked:
+  """Stall-free batching: every decode, then prompt chunks up to a budget.
+
+  Sarathi-Serve (OSDI'24). The budget `chunk_size` counts decodes and prompt
+  tokens; several prompts may be partly computed.
+  """
+
+  def batch(self, worker: Worker, world: World) -> Iterator[Command]:
+    decodes = yield from make_room(worker)
+    chunks = yield from self._chunks(worker, world, len(decodes))
+    if chunks:
+      yield Step(worker.id, prefill=chunks, decode=decodes)
+    elif decodes:
+      yield Step(worker.id, decode=decodes, repeats=UNTIL_INTERRUPTED)
+
+  def _chunks(
+      self, worker: Worker, world: World, num_decodes: int
+  ) -> Generator[Command, None, tuple[tuple[int, int], ...]]:
+    assert worker.spec.chunk_size is not None
+    budget_tokens = worker.spec.chunk_size - num_decodes
+    chunks: list[tuple[int, int]] = []
+    for progress in candidates(worker, world):
+      if budget_tokens <= 0:
+        break
+      yield from admit(progress, worker)
+      tokens = min(progress.remaining_prefill_tokens, budget_tokens)
+      chunks.append((progress.id, tokens))
+      budget_tokens -= tokens
+    return tuple(chunks)
+
+
+class ByWorker:
+  """Chunked where a worker has a chunk size, continuous elsewhere."""
+
+  def __init__(self):
+    self._chunked, self._continuous = Chunked(), Continuous()
+
+  def batch(self, worker: Worker, world: World) -> Iterator[Command]:
+    rule = self._chunked if worker.spec.chunk_size else self._continuous
+    return rule.batch(worker, world)
+
+
+def candidates(worker: Worker, world: World) -> Iterator[Progress]:
+  """Prompts to work on: the admitted ones, then heads of the queue.
+
+  A head is offered only while it may be admitted; the taker admits it before
+  asking for the next.
+  """
+  yield from list(worker.prefilling.values())
+  while head := world.next_admissible(worker):
+    yield head
+
+
+def admit(progress: Progress, worker: Worker) -> Iterator[Command]:
+  """Reserves the pages of a prompt that holds none here yet."""
+  if progress.id not in worker.prefilling:
+    yield Reserve(progress.id, worker.id, worker.need_pages(progress))
+
+
+def decode_run(worker: Worker) -> Iterator[Command]:
+  """All decodes of a worker, step after step until something happens."""
+  decodes = yield from make_room(worker)
+  if decodes:
+    yield Step(worker.id, decode=decodes, repeats=UNTIL_INTERRUPTED)
+
+
+def make_room(
+    worker: Worker,
+) -> Generator[Command, None, tuple[int, ...]]:
+  """Preempts the newest until the other decodes have pages for one step.
+
+  The oldest is never preempted. Where it lacks a page all the same (others are
+  on their way in), it sits the step out.
+  """
+  while worker.next_step_pages() > worker.pool.free_pages:
+    holders = [*worker.prefilling.values(), *worker.decoding.values()]
+    victim = max(holders, key=lambda progress: progress.priority)
+    if victim is min(holders, key=lambda progress: progress.priority):
+      break
+    yield Preempt(victim.id)
+  return tuple(fitting(worker))
+
+
+def fitting(worker: Worker) -> Iterator[int]:
+  """Decodes whose next page is there, oldest first."""
+  free_pages = worker.pool.free_pages
+  in_order = sorted(worker.decoding.values(), key=lambda p: p.priority)
+  for progress in in_order:
+    pages = worker.missing_pages(progress)
+    if pages <= free_pages:
+      free_pages -= pages
+      yield progress.id

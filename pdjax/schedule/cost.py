@@ -1,0 +1,36 @@
+"""What a scheduler may ask about the price of a step.
+
+A `StepCost` is injected by the caller: a policy that weighs steps sees this
+protocol and never the simulator behind it.
+
+Units: `_ps` integer picoseconds, `_tokens` tokens.
+"""
+
+import dataclasses
+from typing import Protocol
+
+from pdjax.events import Segment
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StepShape:
+  """A pass over prompt chunks and decodes, or `repeats` passes of decodes."""
+
+  prefill: tuple[tuple[int, int], ...] = ()
+  """Per chunk: (its tokens, tokens of the same request already cached)."""
+  decode_seqs: int = 0
+  decode_context_tokens: int = 0
+  """Tokens attended in the first pass, summed over the decoding sequences."""
+  repeats: int = 1
+  """More than 1 only without prefill."""
+
+
+class StepCost(Protocol):
+  """Prices steps of one worker."""
+
+  def step(self, shape: StepShape) -> tuple[Segment, ...]:
+    """Times of the shape's passes, equal to asking pass by pass.
+
+    Pass i + 1 attends to `decode_seqs` more tokens than pass i.
+    """
+    ...

@@ -1,0 +1,102 @@
+"""Placements: where a request prefills and where it decodes."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from pdjax.events import (
+    Abort,
+    Arrived,
+    Cancelled,
+    Command,
+    Deadline,
+    Event,
+    Reject,
+    Reserve,
+    Route,
+    Transfer,
+)
+from pdjax.request import Progress
+from pdjax.schedule.routing import Router
+from pdjax.schedule.worker import Worker
+from pdjax.schedule.world import World
+
+
+class Placement(Protocol):
+  """Yields the commands that move requests to and between workers."""
+
+  def place(self, event: Event, world: World) -> Iterator[Command]: ...
+
+
+class Colocated:
+  """A request prefills and decodes on the one worker it is routed to."""
+
+  def __init__(self, router: Router):
+    self._router = router
+
+  def place(self, event: Event, world: World) -> Iterator[Command]:
+    yield from end_unwanted(event, world)
+    if isinstance(event, Arrived):
+      yield route(event, world, world.workers, self._router)
+
+
+class Disaggregated:
+  """A P worker prefills, the pages move, a D worker decodes.
+
+  DistServe (OSDI'24), Splitwise (ISCA'24). The decode worker is chosen when the
+  prefill is done. A hand-off that finds no room waits on P and holds its pages
+  there; later ones may pass it. A request of one token ends on P. Requests
+  preempted on D come before new hand-offs, so none starves.
+  """
+
+  def __init__(self, prefill_router: Router, decode_router: Router):
+    self._prefill_router = prefill_router
+    self._decode_router = decode_router
+
+  def place(self, event: Event, world: World) -> Iterator[Command]:
+    yield from end_unwanted(event, world)
+    if isinstance(event, Arrived):
+      if any(world.could_hold(d, event.request) for d in world.with_role("D")):
+        workers = world.with_role("P")
+        yield route(event, world, workers, self._prefill_router)
+      else:
+        yield Reject(event.request.id, "longer than every D worker's pool")
+    for progress in list(world.handoffs.values()):
+      target = self._target(progress, world)
+      if target:
+        yield from hand_off(progress, target)
+
+  def _target(self, progress: Progress, world: World) -> Worker | None:
+    able = [
+        worker for worker in world.with_role("D")
+        if world.could_hold(worker, progress.request)
+    ]
+    for worker in self._decode_router.rank(progress, able):
+      if not worker.waiting and world.admits(worker, progress):
+        return worker
+    return None
+
+
+def end_unwanted(event: Event, world: World) -> Iterator[Command]:
+  """Aborts what its client cancelled or whose deadline passed."""
+  if isinstance(event, Cancelled | Deadline):
+    if not world.progress[event.request].ended:
+      yield Abort(event.request, type(event).__name__.lower())
+
+
+def route(
+    event: Arrived, world: World, workers: list[Worker], router: Router
+) -> Command:
+  """Routes an arrival to the best worker that could ever hold it."""
+  progress = world.progress[event.request.id]
+  able = [w for w in workers if world.could_hold(w, event.request)]
+  if not able:
+    return Reject(progress.id, "longer than every worker's pool")
+  return Route(progress.id, router.rank(progress, able)[0].id)
+
+
+def hand_off(progress: Progress, target: Worker) -> Iterator[Command]:
+  """Reserves at the target and sends all pages of the prompt."""
+  assert progress.worker is not None
+  yield Reserve(progress.id, target.id, target.need_pages(progress))
+  pages = target.pages_for(progress.computed_tokens)
+  yield Transfer(progress.id, progress.worker, target.id, (0, pages))

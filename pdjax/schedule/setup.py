@@ -1,0 +1,107 @@
+"""From a config to a world and a policy; the same for every backend."""
+
+import dataclasses
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pdjax.config import ConfigError, Pool, Run, pools_of
+from pdjax.schedule.batching import ByWorker, Continuous
+from pdjax.schedule.loop import Policy
+from pdjax.schedule.placement import Colocated, Disaggregated, Placement
+from pdjax.schedule.policies import Composed
+from pdjax.schedule.routing import router
+from pdjax.schedule.worker import WorkerSpec
+from pdjax.schedule.world import World
+
+
+def worker_pools(run: Run) -> list[Pool]:
+  """The pool of each worker, by worker number."""
+  return [pool for pool in pools_of(run) for _ in range(pool.count)]
+
+
+def world_of(run: Run, pool_pages: Sequence[int]) -> World:
+  """An empty world; `pool_pages` holds each worker's usable pages."""
+  strategy, cluster = run.strategy, run.cluster
+  specs = [
+      WorkerSpec(
+          id=index,
+          role=pool.role,
+          pool_pages=pages,
+          page_tokens=cluster.page_tokens,
+          max_num_seqs=pool.max_num_seqs or strategy.max_num_seqs,
+          reserve_pages=cluster.reserve_pages,
+          chunk_size=pool.chunk_size,
+          max_num_batched_tokens=strategy.max_num_batched_tokens or 8192,
+      )
+      for index, (pool, pages) in enumerate(
+          zip(worker_pools(run), pool_pages, strict=True)
+      )
+  ]
+  return World(specs)
+
+
+def policy_of(run: Run) -> Policy:
+  """The strategy's policy, fresh.
+
+  Raises:
+    ConfigError: a user's module cannot be imported or is no policy.
+  """
+  kind = run.strategy.kind
+  if ":" in kind:
+    return _users_policy(run)
+  rule = Continuous() if kind == "continuous" else ByWorker()
+  return Composed(placement_of(run), rule)
+
+
+def placement_of(run: Run) -> Placement:
+  """Colocated where the split has C workers only, else disaggregated."""
+  name = run.strategy.router
+  if any(pool.role == "P" for pool in pools_of(run)):
+    return Disaggregated(router(name), router(name))
+  return Colocated(router(name))
+
+
+def _users_policy(run: Run) -> Policy:
+  kind = run.strategy.kind
+  made = _call(kind, run.strategy.options)
+  if hasattr(made, "decide"):
+    return made
+  if hasattr(made, "batch"):
+    return Composed(placement_of(run), made)
+  raise ConfigError([
+      f"strategy.kind: {kind!r} made a {type(made).__name__} with neither"
+      " `batch(worker, world)` nor `decide(event, world)`"
+  ])
+
+
+def _call(kind: str, options: dict[str, Any]) -> Any:
+  """Imports `module:factory`, looking in the current folder too."""
+  module_name, _, factory = kind.partition(":")
+  here = str(Path.cwd())
+  if here not in sys.path:
+    sys.path.append(here)
+  try:
+    made = getattr(importlib.import_module(module_name), factory)
+  except Exception as error:  # whatever a user's module raises
+    reason = f"{type(error).__name__}: {error}"
+    raise ConfigError([f"strategy.kind: {kind!r}: {reason}"]) from error
+  try:
+    return made(**options)
+  except TypeError as error:
+    raise ConfigError(
+        [f"strategy.options of {kind!r}: {error}"]
+    ) from error
+
+
+def with_defaults(run: Run) -> Run:
+  """The config with what the strategy leaves unsaid filled in."""
+  strategy = run.strategy
+  chunk_size = strategy.chunk_size
+  if strategy.kind == "chunked" and chunk_size is None:
+    chunk_size = 512
+  return dataclasses.replace(
+      run, strategy=dataclasses.replace(strategy, chunk_size=chunk_size)
+  )

@@ -1,0 +1,167 @@
+"""One worker as the scheduler sees it: its queue, its pages, its runs.
+
+A worker is a replica of the model on some chips. Everything here is counted,
+nothing is timed: the backend knows how long a step takes.
+"""
+
+import bisect
+import dataclasses
+from collections import deque
+from collections.abc import Iterator
+
+from pdjax.config import pages_for
+from pdjax.events import Step
+from pdjax.pages import PageAllocator
+from pdjax.request import Progress
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class WorkerSpec:
+  """What does not change about a worker."""
+
+  id: int
+  role: str
+  """P, D or C at the start; a label."""
+  pool_pages: int
+  """Usable pages, the sentinel not counted."""
+  page_tokens: int
+  max_num_seqs: int
+  reserve_pages: int = 1
+  chunk_size: int | None = None
+  max_num_batched_tokens: int = 8192
+  lanes: int = 1
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Run:
+  """A step, or a row of decode steps, that is being worked on.
+
+  The pages for all `repeats` steps are at the end of each request's page list
+  from the start; those no step has reached yet can be taken back.
+  """
+
+  id: int
+  step: Step
+  repeats: int
+  decodes: list[Progress]
+  context_tokens: list[int]
+  """Tokens in the cache of each decode when the run starts."""
+  base_pages: list[int]
+  """Pages each decode held before the run."""
+  settled: int | None = None
+  """Steps past recall, while the backend holds the run for the scheduler."""
+  interrupted: bool = False
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Worker:
+  """The world's account of one worker. Only the world writes it."""
+
+  spec: WorkerSpec
+  role: str
+  pool: PageAllocator
+  waiting: deque[Progress]
+  prefilling: dict[int, Progress]
+  """Hold pages, prompt not complete; in order of admission."""
+  decoding: dict[int, Progress]
+  """Cache complete here; includes those in a run."""
+  leaving: dict[int, Progress]
+  """Prefilled here and on their way elsewhere."""
+  inbound: dict[int, Progress]
+  """Pages reserved here, cache still elsewhere."""
+  runs: list[Run | None]
+  outstanding_tokens: int = 0
+  """Prompt and answer tokens, so far, of all requests routed here."""
+
+  @classmethod
+  def of(cls, spec: WorkerSpec) -> "Worker":
+    pool = PageAllocator(spec.pool_pages)
+    return cls(
+        spec, spec.role, pool, deque(), {}, {}, {}, {}, [None] * spec.lanes
+    )
+
+  @property
+  def id(self) -> int:
+    return self.spec.id
+
+  @property
+  def free_lane(self) -> int | None:
+    return self.runs.index(None) if None in self.runs else None
+
+  @property
+  def num_seqs(self) -> int:
+    """Requests that hold pages here."""
+    return (
+        len(self.prefilling)
+        + len(self.decoding)
+        + len(self.leaving)
+        + len(self.inbound)
+    )
+
+  def pages_for(self, tokens: int) -> int:
+    return pages_for(tokens, self.spec.page_tokens)
+
+  def held(self, progress: Progress) -> int:
+    return len(progress.pages.get(self.id, ()))
+
+  def need_pages(self, progress: Progress) -> int:
+    """Pages to admit a request: its tokens and, unless P, a first decode."""
+    return self.pages_for(progress.target_tokens + (self.role != "P"))
+
+  def missing_pages(self, progress: Progress, steps: int = 1) -> int:
+    """Pages a decode lacks for its next `steps` steps."""
+    needed = self.pages_for(progress.computed_tokens + steps)
+    return max(0, needed - self.held(progress))
+
+  def next_step_pages(self) -> int:
+    """Pages all decodes here lack for one step more."""
+    return sum(map(self.missing_pages, self.decoding.values()))
+
+  def held_pages(self) -> Iterator[int]:
+    """Every page held by a request, for law 2."""
+    groups = (self.prefilling, self.decoding, self.leaving, self.inbound)
+    for group in groups:
+      for progress in group.values():
+        yield from progress.pages.get(self.id, ())
+
+  def enqueue(self, progress: Progress) -> None:
+    """Puts a request into the queue at its priority."""
+    queue = self.waiting
+    if not queue or queue[-1].priority < progress.priority:
+      queue.append(progress)
+    else:
+      at = bisect.bisect(queue, progress.priority, key=lambda p: p.priority)
+      queue.insert(at, progress)
+
+  def granted_steps(self, decodes: list[Progress], asked: int) -> int:
+    """Steps out of `asked` for which the free pages suffice."""
+    free = self.pool.free_pages
+
+    def lacks(steps: int) -> bool:
+      missing = (self.missing_pages(decode, steps) for decode in decodes)
+      return sum(missing) > free
+
+    if not lacks(asked):
+      return asked
+    return bisect.bisect_left(range(1, asked + 1), True, key=lacks)
+
+  def unreached_pages(self, run: Run, steps: int) -> int:
+    """Granted pages that the first `steps` steps of a run do not need."""
+    return sum(
+        max(0, self.held(decode) - max(base, self.pages_for(context + steps)))
+        for decode, base, context in zip(
+            run.decodes, run.base_pages, run.context_tokens, strict=True
+        )
+    )
+
+  def shorten(self, run: Run, steps: int) -> None:
+    """Cuts a run to `steps` steps and takes back the pages beyond."""
+    run.repeats = min(run.repeats, steps)
+    for decode, base, context in zip(
+        run.decodes, run.base_pages, run.context_tokens, strict=True
+    ):
+      pages = decode.pages[self.id]
+      keep = max(base, self.pages_for(context + run.repeats))
+      if keep < len(pages):
+        self.pool.give(pages[keep:])
+        del pages[keep:]
