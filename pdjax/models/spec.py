@@ -150,6 +150,24 @@ class ModelSpec:
     """Whether the engine's transformer implements it."""
     return self.unrunnable is None
 
+  def tp_error(self, tp: int) -> str | None:
+    """Why its arrays cannot be split over `tp` devices; None if they can."""
+    kv = self.num_kv_heads
+    if kv % tp and tp % kv:
+      return (
+          f"tp={tp} does not fit the {kv} kv heads of {self.name}:"
+          " it must divide them or be a multiple of them"
+      )
+    sizes = {
+        "query heads": self.num_heads,
+        "feed-forward width": self.ffn_size,
+        "vocabulary": self.vocab_size,
+    }
+    for what, size in sizes.items():
+      if size % tp:
+        return f"tp={tp} does not divide the {what} {size} of {self.name}"
+    return None
+
   @property
   def _mlp_matrices(self) -> int:
     return 3 if self.mlp == "swiglu" else 2

@@ -1,0 +1,277 @@
+"""A Llama-like decoder over a paged cache, in flax nnx.
+
+The model owns weights and nothing else: keys and values live in a pool that
+the caller passes in and gets back. The layers are stacked and scanned, with
+the pool in the carry, where XLA updates it in place.
+
+Architecture: Llama 2 (arXiv 2307.09288) with grouped-query attention; rotary
+embedding in the rotate-half form (arXiv 2104.09864).
+
+Dimension key: docs/notation.md.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jax.sharding import Mesh
+
+from pdjax import kv, ops
+from pdjax import mesh as meshes
+from pdjax.models.spec import ModelSpec
+from pdjax.models.weight import Source, Weight
+
+Attend = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
+"""(q_TNH, k_TKH, v_TKH) -> out_TNH."""
+
+
+class Block(nnx.Module):
+  """One layer: attention, then the feed-forward block."""
+
+  def __init__(self, spec: ModelSpec, mesh: Mesh, source: Source):
+    D, F, H = spec.hidden_size, spec.ffn_size, spec.head_dim
+    N, K = spec.num_heads, spec.num_kv_heads
+    copies = max(1, mesh.size // K)
+
+    def weight(name, shape, axes, fan_in, copies=1):
+      return nnx.Param(source(Weight(
+          name=name, shape=shape, axes=axes, fan_in=fan_in, copies=copies
+      )))
+
+    into_kv = ((D, K * copies, H), ("embed", "kv_heads", "head"), D, copies)
+    into_ffn = ((D, F), ("embed", "ffn"), D)
+    self.attention_norm_D = weight("attention_norm", (D,), ("embed",), None)
+    self.q_DNH = weight("q", (D, N, H), ("embed", "heads", "head"), D)
+    self.k_DKH = weight("k", *into_kv)
+    self.v_DKH = weight("v", *into_kv)
+    self.o_NHD = weight("o", (N, H, D), ("heads", "head", "embed"), N * H)
+    self.ffn_norm_D = weight("ffn_norm", (D,), ("embed",), None)
+    self.gate_DF = weight("gate", *into_ffn)
+    self.up_DF = weight("up", *into_ffn)
+    self.down_FD = weight("down", (F, D), ("ffn", "embed"), F)
+    self.norm_eps = spec.norm_eps
+    self.mesh = mesh
+
+  def __call__(
+      self, x_TD: jax.Array, rope: tuple[jax.Array, jax.Array], attend: Attend
+  ) -> jax.Array:
+    y_TD = rms_norm(x_TD, self.attention_norm_D[...], self.norm_eps)
+    q_TNH = self._split(jnp.einsum("TD,DNH->TNH", y_TD, self.q_DNH[...]))
+    k_TKH = self._split(jnp.einsum("TD,DKH->TKH", y_TD, self.k_DKH[...]))
+    v_TKH = self._split(jnp.einsum("TD,DKH->TKH", y_TD, self.v_DKH[...]))
+    a_TNH = attend(rotate(q_TNH, *rope), rotate(k_TKH, *rope), v_TKH)
+    x_TD += self._sum(jnp.einsum("TNH,NHD->TD", a_TNH, self.o_NHD[...]))
+    y_TD = rms_norm(x_TD, self.ffn_norm_D[...], self.norm_eps)
+    gate_TF, up_TF = y_TD @ self.gate_DF[...], y_TD @ self.up_DF[...]
+    return x_TD + self._sum((jax.nn.silu(gate_TF) * up_TF) @ self.down_FD[...])
+
+  def _split(self, x_TNH: jax.Array) -> jax.Array:
+    where = meshes.sharding(self.mesh, ("tokens", "heads", "head"))
+    return jax.lax.with_sharding_constraint(x_TNH, where)
+
+  def _sum(self, x_TD: jax.Array) -> jax.Array:
+    """Partial sums of the devices become whole: one all-reduce."""
+    return jax.lax.with_sharding_constraint(
+        x_TD, meshes.replicated(self.mesh)
+    )
+
+
+class Transformer(nnx.Module):
+  """Token ids to next-token logits.
+
+  Args:
+    spec: a runnable model.
+    mesh: of the worker; its size is the tensor-parallel degree.
+    source: makes the weights, in the declared shapes and on the mesh.
+  """
+
+  def __init__(self, spec: ModelSpec, mesh: Mesh, source: Source):
+    V, D = spec.vocab_size, spec.hidden_size
+    self.spec = spec
+    self.mesh = mesh
+    self.embed_VD = nnx.Param(source(Weight(
+        name="embed", shape=(V, D), axes=("vocab", "embed"), fan_in=D
+    )))
+    self.blocks = Block(
+        spec, mesh, lambda weight: source(weight.stacked(spec.num_layers))
+    )
+    self.norm_D = nnx.Param(source(Weight(
+        name="norm", shape=(D,), axes=("embed",), fan_in=None
+    )))
+    if not spec.tie_word_embeddings:
+      self.head_VD = nnx.Param(source(Weight(
+          name="head", shape=(V, D), axes=("vocab", "embed"), fan_in=D
+      )))
+
+  def __call__(
+      self, batch: kv.Batch, pool_LP2KCH: jax.Array
+  ) -> tuple[jax.Array, jax.Array]:
+    """One pass: (logits_SV in float32, the pool with the new keys and values).
+
+    The pool comes back in the sharding it came in; donate it.
+    """
+    L, P = pool_LP2KCH.shape[:2]
+    rope = rope_tables(batch.position_T, self.spec)
+    # All layers' pages as one long pool: layer l's page p is page l * P + p.
+    kv_P2KCH = self._pinned(pool_LP2KCH.reshape(L * P, *pool_LP2KCH.shape[2:]))
+    graph, layers = nnx.split(self.blocks)
+
+    def layer(carry, xs):
+      x_TD, kv_P2KCH = carry
+      weights, first_page = xs
+      attend = CachedAttention(batch, kv_P2KCH, first_page)
+      x_TD = nnx.merge(graph, weights)(x_TD, rope, attend)
+      return (x_TD, self._pinned(attend.kv_P2KCH)), None
+
+    x_TD = self._embed(batch.token_T)
+    (x_TD, kv_P2KCH), _ = jax.lax.scan(
+        layer, (x_TD, kv_P2KCH), (layers, P * jnp.arange(L, dtype=jnp.int32))
+    )
+    pool = kv_P2KCH.reshape(pool_LP2KCH.shape)
+    pool = jax.lax.with_sharding_constraint(pool, kv.pool_sharding(self.mesh))
+    return self._logits(x_TD[batch.logit_S]), pool
+
+  def plain(self, token_T: jax.Array) -> jax.Array:
+    """One sequence from its first token, without a cache: logits_TV."""
+    rope = rope_tables(jnp.arange(token_T.shape[0]), self.spec)
+    graph, layers = nnx.split(self.blocks)
+
+    def layer(x_TD, weights):
+      return nnx.merge(graph, weights)(x_TD, rope, causal_attention), None
+
+    x_TD, _ = jax.lax.scan(layer, self._embed(token_T), layers)
+    return self._logits(x_TD)
+
+  def _embed(self, token_T: jax.Array) -> jax.Array:
+    return jax.lax.with_sharding_constraint(
+        self.embed_VD[...][token_T], meshes.replicated(self.mesh)
+    )
+
+  def _logits(self, x_SD: jax.Array) -> jax.Array:
+    head = self.embed_VD if self.spec.tie_word_embeddings else self.head_VD
+    y_SD = rms_norm(x_SD, self.norm_D[...], self.spec.norm_eps)
+    logits_SV = jnp.einsum(
+        "SD,VD->SV", y_SD, head[...], preferred_element_type=jnp.float32
+    )
+    return jax.lax.with_sharding_constraint(
+        logits_SV, meshes.replicated(self.mesh)
+    )
+
+  def _pinned(self, kv_P2KCH: jax.Array) -> jax.Array:
+    where = meshes.sharding(self.mesh, kv.POOL_AXES[1:])
+    return jax.lax.with_sharding_constraint(kv_P2KCH, where)
+
+
+class CachedAttention:
+  """Attention of one layer in one pass; keeps the pool it has written to."""
+
+  def __init__(
+      self, batch: kv.Batch, kv_P2KCH: jax.Array, first_page: jax.Array
+  ):
+    self.batch = batch
+    self.kv_P2KCH = kv_P2KCH
+    self.first_page = first_page
+
+  def __call__(
+      self, q_TNH: jax.Array, k_TKH: jax.Array, v_TKH: jax.Array
+  ) -> jax.Array:
+    batch, first, B = self.batch, self.first_page, self.batch.num_decodes
+    self.kv_P2KCH = ops.kv_write(
+        self.kv_P2KCH, k_TKH, v_TKH, batch.page_T + first, batch.cell_T
+    )
+    scale = q_TNH.shape[-1] ** -0.5
+    out = []
+    if B:
+      out.append(ops.paged_decode(
+          q_TNH[:B], self.kv_P2KCH, batch.decode_page_BM + first,
+          batch.decode_length_B, scale=scale,
+      ))
+    if q_TNH.shape[0] > B:
+      out.append(ops.chunk_prefill(
+          q_TNH[B:], self.kv_P2KCH, batch.chunk_page_RM + first,
+          batch.chunk_row_U, batch.position_T[B:], scale=scale,
+      ))
+    return jnp.concatenate(out) if len(out) > 1 else out[0]
+
+
+def causal_attention(
+    q_TNH: jax.Array, k_TKH: jax.Array, v_TKH: jax.Array
+) -> jax.Array:
+  """Every token over itself and those before it."""
+  T, N, H = q_TNH.shape
+  K = k_TKH.shape[1]
+  q_TKGH = q_TNH.reshape(T, K, N // K, H).astype(jnp.float32)
+  k_TKH, v_TKH = k_TKH.astype(jnp.float32), v_TKH.astype(jnp.float32)
+  score_KGTS = jnp.einsum("TKGH,SKH->KGTS", q_TKGH, k_TKH) * H**-0.5
+  seen_TS = jnp.tril(jnp.ones((T, T), bool))
+  weight_KGTS = jax.nn.softmax(
+      jnp.where(seen_TS, score_KGTS, -jnp.inf), axis=-1
+  )
+  out_TKGH = jnp.einsum("KGTS,SKH->TKGH", weight_KGTS, v_TKH)
+  return out_TKGH.reshape(T, N, H).astype(q_TNH.dtype)
+
+
+def rms_norm(x_TD: jax.Array, scale_D: jax.Array, eps: float) -> jax.Array:
+  """x / sqrt(mean(x^2) + eps) * scale, in float32 (arXiv 1910.07467)."""
+  wide_TD = x_TD.astype(jnp.float32)
+  power_T1 = jnp.mean(jnp.square(wide_TD), axis=-1, keepdims=True)
+  unit_TD = wide_TD * jax.lax.rsqrt(power_T1 + eps)
+  return unit_TD.astype(x_TD.dtype) * scale_D
+
+
+def rope_tables(
+    position_T: jax.Array, spec: ModelSpec
+) -> tuple[jax.Array, jax.Array]:
+  """Cosine and sine, [T, 1, H / 2] in float32, of each token's angles."""
+  half = spec.head_dim // 2
+  exponent = jnp.arange(half, dtype=jnp.float32) / half
+  frequency = jnp.float32(spec.rope_theta or 0) ** -exponent
+  angle = position_T.astype(jnp.float32)[:, None, None] * frequency
+  return jnp.cos(angle), jnp.sin(angle)
+
+
+def rotate(x_TNH: jax.Array, cos: jax.Array, sin: jax.Array) -> jax.Array:
+  """Turns the pairs (h, h + H / 2) of each head by their angles."""
+  a, b = jnp.split(x_TNH.astype(jnp.float32), 2, axis=-1)
+  turned = jnp.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+  return turned.astype(x_TNH.dtype)
+
+
+def pool_config(
+    spec: ModelSpec, *, tp: int, num_pages: int, page_tokens: int, dtype: str
+) -> kv.KVPoolConfig:
+  """The cache of this model; `num_pages` counts the sentinel."""
+  return kv.KVPoolConfig(
+      num_layers=spec.num_layers,
+      num_kv_heads=spec.num_kv_heads,
+      head_dim=spec.head_dim,
+      num_pages=num_pages,
+      page_tokens=page_tokens,
+      tp=tp,
+      dtype=dtype,
+  )
+
+
+def pure(model: Transformer) -> tuple[Callable, Any]:
+  """(apply, params): `apply(params, batch, pool) -> (logits_SV, pool)`.
+
+  For jit: the weights are an argument instead of constants in the program.
+  """
+  graph, params = nnx.split(model)
+  return lambda params, batch, pool: nnx.merge(graph, params)(
+      batch, pool
+  ), params
+
+
+def plain_forward(model: Transformer, token_T: jax.Array) -> jax.Array:
+  """Teacher-forced logits_TV without a cache; compiled once a length."""
+  graph, params = nnx.split(model)
+  return _plain(graph, params, token_T)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _plain(graph, params, token_T: jax.Array) -> jax.Array:
+  return nnx.merge(graph, params).plain(token_T)
