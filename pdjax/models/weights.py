@@ -78,7 +78,7 @@ def random_weight(
   return _draw(weight, dtype, meshes.sharding(mesh, weight.axes))(key)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _draw(weight: Weight, dtype: jnp.dtype, where):
   def draw(key):
     if weight.fan_in is None:
