@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from pdjax.events import Command, Event, Log
+from pdjax.request import Progress
 from pdjax.schedule.world import World
 
 
@@ -74,11 +75,14 @@ def serve(
 
 
 def _refuse_leftovers(world: World) -> None:
-  waiting = [p for p in world.progress.values() if not p.ended]
-  if waiting:
-    lines = "; ".join(
-        f"request {p.id} is {p.state.value}"
-        f" on worker {p.worker}{world.blocked_on(p.id)}"
-        for p in waiting[:5]
-    )
-    raise Stalled(f"{len(waiting)} requests unfinished, no event left: {lines}")
+  left = [p for p in world.progress.values() if not p.ended]
+  if left:
+    lines = "; ".join(_whereabouts(p, world) for p in left[:5])
+    raise Stalled(f"{len(left)} requests unfinished, no event left: {lines}")
+
+
+def _whereabouts(progress: Progress, world: World) -> str:
+  mark = world.admission.blocked_on(progress.id)
+  wanted = f", wants {mark.resource} of worker {mark.worker}" if mark else ""
+  where = f" on worker {progress.worker}" if progress.worker is not None else ""
+  return f"request {progress.id} is {progress.state.value}{where}{wanted}"

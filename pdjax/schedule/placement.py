@@ -10,6 +10,7 @@ from pdjax.events import (
     Command,
     Deadline,
     Event,
+    Interrupt,
     Reject,
     Reserve,
     Route,
@@ -77,10 +78,25 @@ class Disaggregated:
 
 
 def end_unwanted(event: Event, world: World) -> Iterator[Command]:
-  """Aborts what its client cancelled or whose deadline passed."""
-  if isinstance(event, Cancelled | Deadline):
-    if not world.progress[event.request].ended:
-      yield Abort(event.request, type(event).__name__.lower())
+  """Aborts what its client cancelled or whose deadline passed.
+
+  A request in a decode run is let go after the step in flight.
+  """
+  if not isinstance(event, Cancelled | Deadline):
+    return
+  progress = world.progress.get(event.request)
+  if progress is None or progress.ended:
+    return
+  yield Abort(event.request, type(event).__name__.lower())
+  if progress.step is not None and progress.worker is not None:
+    yield from interrupt(world.workers[progress.worker])
+
+
+def interrupt(worker: Worker) -> Iterator[Command]:
+  """Ends a worker's decode runs early, each once."""
+  for lane, run in enumerate(worker.runs):
+    if run is not None and run.repeats > 1 and not run.interrupted:
+      yield Interrupt(worker.id, lane)
 
 
 def route(

@@ -6,9 +6,9 @@ free worker that changed, and interrupts a decode run that someone could join.
 
 from collections.abc import Iterator
 
-from pdjax.events import Command, Event, Interrupt
+from pdjax.events import Command, Event
 from pdjax.schedule.batching import Batching
-from pdjax.schedule.placement import Placement
+from pdjax.schedule.placement import Placement, interrupt
 from pdjax.schedule.world import World
 
 
@@ -25,4 +25,4 @@ class Composed:
       if worker.free_lane is not None:
         yield from self._batching.batch(worker, world)
       elif world.wants_attention(worker):
-        yield Interrupt(worker.id)
+        yield from interrupt(worker)

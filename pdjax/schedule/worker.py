@@ -40,10 +40,10 @@ class Run:
   from the start; those no step has reached yet can be taken back.
   """
 
-  id: int
   step: Step
   repeats: int
   decodes: list[Progress]
+  prompts: list[Progress]
   context_tokens: list[int]
   """Tokens in the cache of each decode when the run starts."""
   base_pages: list[int]
@@ -51,6 +51,28 @@ class Run:
   settled: int | None = None
   """Steps past recall, while the backend holds the run for the scheduler."""
   interrupted: bool = False
+
+  @classmethod
+  def of(
+      cls,
+      step: Step,
+      worker: "Worker",
+      decodes: list[Progress],
+      prompts: list[Progress],
+  ) -> "Run":
+    """A run about to start; its grants are not yet taken."""
+    contexts = [decode.computed_tokens for decode in decodes]
+    bases = [worker.held(decode) for decode in decodes]
+    return cls(step, step.repeats, decodes, prompts, contexts, bases)
+
+  @property
+  def id(self) -> int:
+    return self.step.run
+
+  @property
+  def chunks(self) -> list[int]:
+    """Tokens computed of each prompt."""
+    return [tokens for _, tokens in self.step.prefill]
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -71,7 +93,7 @@ class Worker:
   """Pages reserved here, cache still elsewhere."""
   runs: list[Run | None]
   outstanding_tokens: int = 0
-  """Prompt and answer tokens, so far, of all requests routed here."""
+  """Prompt and answer tokens, so far, of all requests waiting or held here."""
 
   @classmethod
   def of(cls, spec: WorkerSpec) -> "Worker":
@@ -91,12 +113,12 @@ class Worker:
   @property
   def num_seqs(self) -> int:
     """Requests that hold pages here."""
-    return (
-        len(self.prefilling)
-        + len(self.decoding)
-        + len(self.leaving)
-        + len(self.inbound)
-    )
+    return sum(map(len, self.groups))
+
+  @property
+  def groups(self) -> tuple[dict[int, Progress], ...]:
+    """Requests with pages here, each in exactly one group."""
+    return (self.prefilling, self.decoding, self.leaving, self.inbound)
 
   def pages_for(self, tokens: int) -> int:
     return pages_for(tokens, self.spec.page_tokens)
@@ -117,21 +139,32 @@ class Worker:
     """Pages all decodes here lack for one step more."""
     return sum(map(self.missing_pages, self.decoding.values()))
 
+  def margin_pages(self) -> int:
+    """Pages admission leaves free for the requests already here."""
+    if not self.num_seqs or self.role == "P":
+      return 0
+    reserve = self.spec.reserve_pages * (self.num_seqs + 1)
+    return reserve or self.next_step_pages()
+
   def held_pages(self) -> Iterator[int]:
     """Every page held by a request, for law 2."""
-    groups = (self.prefilling, self.decoding, self.leaving, self.inbound)
-    for group in groups:
+    for group in self.groups:
       for progress in group.values():
         yield from progress.pages.get(self.id, ())
 
   def enqueue(self, progress: Progress) -> None:
     """Puts a request into the queue at its priority."""
+    self.outstanding_tokens += progress.target_tokens
     queue = self.waiting
     if not queue or queue[-1].priority < progress.priority:
       queue.append(progress)
     else:
       at = bisect.bisect(queue, progress.priority, key=lambda p: p.priority)
       queue.insert(at, progress)
+
+  def dequeue(self, progress: Progress) -> None:
+    self.outstanding_tokens -= progress.target_tokens
+    self.waiting.remove(progress)
 
   def granted_steps(self, decodes: list[Progress], asked: int) -> int:
     """Steps out of `asked` for which the free pages suffice."""

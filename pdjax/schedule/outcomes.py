@@ -1,0 +1,102 @@
+"""What each event does to the world."""
+
+from __future__ import annotations
+
+import typing
+
+from pdjax import events as ev
+from pdjax.request import Progress, Request, State
+from pdjax.schedule.worker import Worker
+
+if typing.TYPE_CHECKING:
+  from pdjax.schedule.world import World
+
+
+def apply(world: World, event: ev.Event) -> None:
+  """Changes the world by one event.
+
+  Raises:
+    ValueError: the event does not fit the world.
+  """
+  match event:
+    case ev.Arrived():
+      _arrive(world, event.request)
+    case ev.StepEnded():
+      _end_step(world, event)
+    case ev.TransferEnded():
+      _end_transfer(world, event)
+    case ev.Woke():
+      world.touched.update(range(len(world.workers)))
+    case ev.TransferProgressed() | ev.Cancelled() | ev.Deadline():
+      pass
+    case _:
+      raise ValueError(f"no rule for {event}")
+
+
+def _arrive(world: World, request: Request) -> None:
+  if request.id in world.progress:
+    raise ValueError(f"request {request.id} arrived twice")
+  world.progress[request.id] = Progress(
+      request, target_tokens=request.prompt_tokens
+  )
+  world.unfinished += 1
+
+
+def _end_step(world: World, event: ev.StepEnded) -> None:
+  worker = world.workers[event.worker]
+  run = worker.runs[event.lane]
+  if run is None or run.id != event.run or event.steps > run.repeats:
+    raise ValueError(f"{event} does not end the run of its lane")
+  worker.runs[event.lane] = None
+  worker.shorten(run, event.steps)
+  world.touched.add(worker.id)
+  finished = dict(event.finished)
+  for decode in run.decodes:
+    decode.computed_tokens += event.steps
+    decode.generated_tokens += finished.get(decode.id, event.steps)
+  for progress, tokens in zip(run.prompts, run.chunks, strict=True):
+    progress.computed_tokens += tokens
+    if not progress.remaining_prefill_tokens:
+      _complete_prefill(world, worker, progress)
+  for progress in (*run.prompts, *run.decodes):
+    progress.step = None
+    _settle_fate(world, progress, progress.id in finished)
+
+
+def _complete_prefill(world: World, worker: Worker, progress: Progress) -> None:
+  """The step that computes the last prompt token also samples a token."""
+  progress.generated_tokens += 1
+  del worker.prefilling[progress.id]
+  if worker.role == "P":
+    progress.state = State.HANDOFF
+    worker.leaving[progress.id] = progress
+    world.handoffs[progress.id] = progress
+  else:
+    progress.state = State.DECODE
+    worker.decoding[progress.id] = progress
+
+
+def _settle_fate(world: World, progress: Progress, finished: bool) -> None:
+  if finished:
+    world.end(progress, State.FINISHED)
+  elif progress.doomed:
+    world.end(progress, State.ABORTED)
+
+
+def _end_transfer(world: World, event: ev.TransferEnded) -> None:
+  transfer = world.transfers.pop(event.transfer)
+  progress = world.progress[transfer.request]
+  source = world.workers[transfer.source]
+  target = world.workers[transfer.target]
+  progress.transfer = None
+  del target.inbound[progress.id]
+  if event.failure:
+    world.give_back(progress, target)
+    progress.state = State.HANDOFF
+    world.handoffs[progress.id] = progress
+  else:
+    world.leave(progress, source)
+    progress.worker, progress.state = target.id, State.DECODE
+    target.decoding[progress.id] = progress
+    world.touched.add(target.id)
+  _settle_fate(world, progress, finished=False)

@@ -1,0 +1,26 @@
+"""Severe test session: eight CPU devices, strict dtypes, one data folder.
+
+Nothing here imports JAX; the variables only matter once a test does.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+_FLAG = "--xla_force_host_platform_device_count"
+if _FLAG not in os.environ.get("XLA_FLAGS", ""):
+  os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_FLAG}=8"
+os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+  """Real traces, reference logits and spec sheets, kept beside the checkout."""
+  beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+  folder = Path(os.environ.get("PDJAX_DATA", beside))
+  if not folder.is_dir():
+    pytest.skip(f"no data folder at {folder}; set PDJAX_DATA")
+  return folder
