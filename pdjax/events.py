@@ -243,6 +243,10 @@ class Reserve:
   pages: int
 
 
+UNTIL_INTERRUPTED = 2**31
+"""Repeats of a decode run; the world lowers it to the first declared end."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
   """One pass over prompt chunks and decodes, or `repeats` passes of decodes.

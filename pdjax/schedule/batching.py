@@ -8,13 +8,10 @@ about it has changed, and while a decode run could be joined by someone.
 from collections.abc import Generator, Iterator
 from typing import Protocol
 
-from pdjax.events import Command, Preempt, Reserve, Step
+from pdjax.events import UNTIL_INTERRUPTED, Command, Preempt, Reserve, Step
 from pdjax.request import Progress
 from pdjax.schedule.worker import Worker
 from pdjax.schedule.world import World
-
-UNTIL_INTERRUPTED = 2**31
-"""Repeats of a decode run; the world lowers it to the first declared end."""
 
 
 class Batching(Protocol):

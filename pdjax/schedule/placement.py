@@ -95,7 +95,7 @@ def end_unwanted(event: Event, world: World) -> Iterator[Command]:
 def interrupt(worker: Worker) -> Iterator[Command]:
   """Ends a worker's decode runs early, each once."""
   for lane, run in enumerate(worker.runs):
-    if run is not None and run.repeats > 1 and not run.interrupted:
+    if run is not None and run.interruptible:
       yield Interrupt(worker.id, lane)
 
 

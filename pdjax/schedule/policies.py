@@ -4,25 +4,51 @@
 free worker that changed, and interrupts a decode run that someone could join.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pdjax.events import Command, Event
 from pdjax.schedule.batching import Batching
 from pdjax.schedule.placement import Placement, interrupt
+from pdjax.schedule.worker import Worker
 from pdjax.schedule.world import World
+
+Joins = Callable[[Worker, World], bool]
+"""Whether someone might join a worker's decode run if it ended now."""
+
+
+def head_joins(worker: Worker, world: World) -> bool:
+  """For rules that admit in the order of the queue, as all built-ins do."""
+  return _left_out(worker) or world.next_admissible(worker) is not None
+
+
+def anyone_joins(worker: Worker, world: World) -> bool:
+  """For rules of any kind: whoever waits might be the one."""
+  return _left_out(worker) or bool(worker.waiting)
+
+
+def _left_out(worker: Worker) -> bool:
+  """Whether a request decodes here that no run of the worker contains."""
+  members = sum(len(run.decodes) for run in worker.runs if run)
+  return len(worker.decoding) > members
 
 
 class Composed:
   """The policy of every built-in strategy, and of rules users write."""
 
-  def __init__(self, placement: Placement, batching: Batching):
+  def __init__(
+      self,
+      placement: Placement,
+      batching: Batching,
+      joins: Joins = head_joins,
+  ):
     self._placement = placement
     self._batching = batching
+    self._joins = joins
 
   def decide(self, event: Event, world: World) -> Iterator[Command]:
     yield from self._placement.place(event, world)
     for worker in world.touched_workers():
       if worker.free_lane is not None:
         yield from self._batching.batch(worker, world)
-      elif world.wants_attention(worker):
+      elif worker.interruptible and self._joins(worker, world):
         yield from interrupt(worker)

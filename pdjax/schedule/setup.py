@@ -1,6 +1,5 @@
 """From a config to a world and a policy; the same for every backend."""
 
-import dataclasses
 import importlib
 import sys
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from pdjax.config import ConfigError, Pool, Run, pools_of
 from pdjax.schedule.batching import ByWorker, Continuous
 from pdjax.schedule.loop import Policy
 from pdjax.schedule.placement import Colocated, Disaggregated, Placement
-from pdjax.schedule.policies import Composed
+from pdjax.schedule.policies import Composed, anyone_joins
 from pdjax.schedule.routing import router
 from pdjax.schedule.worker import WorkerSpec
 from pdjax.schedule.world import World
@@ -70,7 +69,7 @@ def _users_policy(run: Run) -> Policy:
   if hasattr(made, "decide"):
     return made
   if hasattr(made, "batch"):
-    return Composed(placement_of(run), made)
+    return Composed(placement_of(run), made, anyone_joins)
   raise ConfigError([
       f"strategy.kind: {kind!r} made a {type(made).__name__} with neither"
       " `batch(worker, world)` nor `decide(event, world)`"
@@ -95,13 +94,3 @@ def _call(kind: str, options: dict[str, Any]) -> Any:
         [f"strategy.options of {kind!r}: {error}"]
     ) from error
 
-
-def with_defaults(run: Run) -> Run:
-  """The config with what the strategy leaves unsaid filled in."""
-  strategy = run.strategy
-  chunk_size = strategy.chunk_size
-  if strategy.kind == "chunked" and chunk_size is None:
-    chunk_size = 512
-  return dataclasses.replace(
-      run, strategy=dataclasses.replace(strategy, chunk_size=chunk_size)
-  )

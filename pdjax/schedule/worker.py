@@ -70,6 +70,10 @@ class Run:
     return self.step.run
 
   @property
+  def interruptible(self) -> bool:
+    return self.repeats > 1 and not self.interrupted
+
+  @property
   def chunks(self) -> list[int]:
     """Tokens computed of each prompt."""
     return [tokens for _, tokens in self.step.prefill]
@@ -109,6 +113,11 @@ class Worker:
   @property
   def free_lane(self) -> int | None:
     return self.runs.index(None) if None in self.runs else None
+
+  @property
+  def interruptible(self) -> bool:
+    """Whether a run here has steps that can still be recalled."""
+    return any(run is not None and run.interruptible for run in self.runs)
 
   @property
   def num_seqs(self) -> int:

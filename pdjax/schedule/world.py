@@ -96,15 +96,6 @@ class World:
     head = worker.waiting[0]
     return head if self.admits(worker, head) else None
 
-  def wants_attention(self, worker: Worker) -> bool:
-    """Whether a decode run should make way because someone could join."""
-    run = worker.runs[0]
-    if run is None or run.repeats == 1 or run.interrupted:
-      return False
-    if len(worker.decoding) > len(run.decodes):
-      return True
-    return self.next_admissible(worker) is not None
-
   # What the loop, `outcomes` and `orders` share. -----------------------------
 
   def let_go(self) -> Iterator[tuple[int, int, int]]:
