@@ -1,0 +1,1 @@
+"""Workloads: requests, their arrivals, lengths and prompts. Never JAX."""

@@ -1,0 +1,128 @@
+"""What a workload says about itself: its part of a run's conditions.
+
+Plain values fit for JSON. Counts say how many requests a rule changed.
+"""
+
+import numpy as np
+
+from pdjax import config
+from pdjax.workload.columns import Columns
+from pdjax.workload.lengths import Draw
+from pdjax.workload.mistakes import arrival_of
+from pdjax.workload.traces import Trace
+
+
+def of_synthetic(
+    workload: config.Workload, prompt: Draw, output: Draw
+) -> dict:
+  """The two laws of length and what their bounds changed."""
+  return {
+      "source": "synthetic",
+      "prompt": _law(workload.prompt, prompt),
+      "output": _law(workload.output, output),
+      "notes": [],
+  }
+
+
+def of_trace(
+    workload: config.Workload, trace: Trace, columns: Columns
+) -> dict:
+  """The file and how `columns` were taken from it."""
+  return {
+      "source": trace.source,
+      "source_sha256": trace.sha256,
+      "sample": workload.path is None,
+      "source_requests": len(trace.columns),
+      "late_rows": trace.late_rows,
+      "notes": [*_order(trace), *_times(workload, columns)],
+  }
+
+
+def of_rules(
+    workload: config.Workload, long: Columns, columns: Columns
+) -> dict:
+  """Arrival, scales and cuts; `long` becomes `columns` by the cuts."""
+  arrival = arrival_of(workload)
+  return {
+      "kind": workload.kind,
+      "num_requests": len(columns),
+      "skip_requests": workload.skip_requests,
+      "seed": workload.seed,
+      "arrival": arrival,
+      "rate_per_s": workload.rate,
+      "arrival_cv": workload.arrival_cv if arrival == "gamma" else None,
+      "time_scale": workload.time_scale,
+      "length_scale": workload.length_scale,
+      "prefix_block_tokens": columns.prefix_block_tokens,
+      "cuts": _cuts(workload, long),
+      "max_tokens": _max_tokens(workload, columns),
+      "stop": workload.stop,
+      "stop_rule": _stop_rule(workload),
+      "protocol": workload.protocol,
+  }
+
+
+def _law(law: config.Lengths, drawn: Draw) -> dict:
+  if law.kind == "fixed":
+    return {"kind": law.kind, "tokens": int(law.mean)}
+  if law.kind == "empirical":
+    return {"kind": law.kind, "values": len(law.values)}
+  return {
+      "kind": law.kind,
+      "mean": law.mean,
+      "cv": law.cv,
+      "low": law.low,
+      "high": law.high,
+      "raised_to_low": drawn.raised_to_low,
+      "cut_to_high": drawn.cut_to_high,
+  }
+
+
+def _order(trace: Trace) -> list[str]:
+  if not trace.late_rows:
+    return []
+  return [
+      f"{trace.late_rows} of {len(trace.columns)} rows of the trace were out of"
+      " time order; sorted, equal times in file order"
+  ]
+
+
+def _times(workload: config.Workload, columns: Columns) -> list[str]:
+  if arrival_of(workload) != "trace":
+    return ["lengths are the trace's, arrival times are not"]
+  distinct = np.unique(columns.arrival_ps).size
+  if distinct == len(columns):
+    return []
+  return [
+      f"{len(columns)} requests share {distinct} arrival times: the trace's"
+      " clock is coarse"
+  ]
+
+
+def _cuts(workload: config.Workload, long: Columns) -> dict:
+  pairs = {
+      "max_prompt_tokens": (workload.max_prompt_tokens, long.prompt_tokens),
+      "max_output_tokens": (workload.max_output_tokens, long.output_tokens),
+  }
+  return {
+      name: {"limit": limit, "requests_cut": int((tokens > limit).sum())}
+      for name, (limit, tokens) in pairs.items()
+      if limit is not None
+  }
+
+
+def _max_tokens(workload: config.Workload, columns: Columns) -> dict:
+  declared = workload.max_tokens
+  if declared is None:
+    return {"declared": None, "rule": "declared length equals true length"}
+  return {
+      "declared": declared,
+      "rule": f"every request declares {declared} tokens",
+      "requests_cut": int((columns.output_tokens > declared).sum()),
+  }
+
+
+def _stop_rule(workload: config.Workload) -> str:
+  if workload.stop == "eos":
+    return "answers end at an end token; known lengths are only upper bounds"
+  return "end tokens are ignored; every answer has its true length"

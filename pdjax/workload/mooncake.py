@@ -1,0 +1,111 @@
+"""Rows of a Mooncake trace.
+
+JSON lines with `timestamp` (milliseconds, on coarse ticks that many requests
+share), `input_length`, `output_length` and `hash_ids`: one id for each block
+of 512 prompt tokens, the last one perhaps partial. Ids are chained: an id
+stands for its block and all blocks before it. The format is that of "Mooncake",
+Qin et al., FAST 2025.
+"""
+
+import json
+import math
+from typing import Any
+
+from pdjax.workload.arrivals import PS_PER_S
+from pdjax.workload.row import Row, checked_length
+
+BLOCK_TOKENS = 512
+FIELDS = ("timestamp", "input_length", "output_length", "hash_ids")
+
+_PS_PER_MS = PS_PER_S // 1000
+
+
+class Parser:
+  """Reads rows, and watches over all of them that ids stay chained."""
+
+  def __init__(self):
+    self._parents: dict[int, int | None] = {}
+
+  def row(self, line: str) -> Row:
+    """One row.
+
+    Raises:
+      ValueError: what is wrong with it.
+    """
+    fields = _object(line)
+    missing = [name for name in FIELDS if name not in fields]
+    if missing:
+      raise ValueError(f"missing {', '.join(missing)}")
+    prompt_tokens = _tokens(fields, "input_length")
+    return Row(
+        _time_ps(fields["timestamp"]),
+        prompt_tokens,
+        _tokens(fields, "output_length"),
+        self._chained(_block_ids(fields["hash_ids"], prompt_tokens)),
+    )
+
+  def _chained(self, ids: tuple[int, ...]) -> tuple[int, ...]:
+    for parent, id in zip((None, *ids), ids, strict=False):
+      known = self._parents.setdefault(id, parent)
+      if known != parent:
+        raise ValueError(
+            f"hash_ids: block {id} follows {_name(parent)} here and"
+            f" {_name(known)} in an earlier row, but equal ids mean equal"
+            " prefixes"
+        )
+    return ids
+
+
+def _object(line: str) -> dict[str, Any]:
+  try:
+    fields = json.loads(line)
+  except (ValueError, RecursionError):
+    raise ValueError(f"not JSON: {_short(line.strip())}") from None
+  if not isinstance(fields, dict):
+    raise ValueError(f"not a JSON object: {_short(line.strip())}")
+  return fields
+
+
+def _time_ps(value: Any) -> int:
+  """Integers stay exact; a fraction of a millisecond is rounded to 1 ps."""
+  if not _is_number(value) or not 0 <= value < math.inf:
+    raise ValueError(
+        f"timestamp is {_short(value)}, not a number of milliseconds from 0 up"
+    )
+  return round(value * _PS_PER_MS)
+
+
+def _tokens(fields: dict[str, Any], name: str) -> int:
+  if not _is_int(fields[name]):
+    raise ValueError(f"{name} is {_short(fields[name])}, not a whole number")
+  return checked_length(name, fields[name])
+
+
+def _block_ids(value: Any, prompt_tokens: int) -> tuple[int, ...]:
+  if not isinstance(value, list) or not all(
+      _is_int(id) and 0 <= id < 2**63 for id in value
+  ):
+    raise ValueError("hash_ids is not a list of whole numbers from 0 up")
+  blocks = -(-prompt_tokens // BLOCK_TOKENS)
+  if len(value) > blocks:
+    raise ValueError(
+        f"hash_ids names {len(value)} blocks, but input_length"
+        f" {prompt_tokens} has {blocks} of {BLOCK_TOKENS} tokens"
+    )
+  return tuple(value)
+
+
+def _name(id: int | None) -> str:
+  return "nothing" if id is None else str(id)
+
+
+def _short(value: Any) -> str:
+  return repr(value)[:40]
+
+
+def _is_int(value: Any) -> bool:
+  return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+  return _is_int(value) or isinstance(value, float)

@@ -1,0 +1,63 @@
+"""A workload: the requests of a run and the truth about their answers.
+
+Not a scheduler's input as a whole: `output_tokens` is for backends alone.
+
+Units: `_ps` integer picoseconds from the start of the run, `_tokens` tokens.
+"""
+
+import dataclasses
+import hashlib
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from pdjax.request import Request
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+  """Requests in order of (arrival, id), with ids 0, 1, 2 and so on.
+
+  Raises:
+    ValueError: requests out of order, or an answer longer than declared.
+  """
+
+  requests: tuple[Request, ...]
+  output_tokens: tuple[int, ...]
+  """True answer lengths by id. An upper bound only where `stop` is `eos`."""
+  conditions: dict
+  """What the workload is, fit for JSON: source, scales, cuts, rules, notes."""
+
+  def __post_init__(self):
+    if len(self.requests) != len(self.output_tokens):
+      raise ValueError(f"{len(self.requests)=} {len(self.output_tokens)=}")
+    for id, request in enumerate(self.requests):
+      if request.id != id:
+        raise ValueError(f"request {request.id} stands at place {id}")
+      if not 1 <= self.output_tokens[id] <= request.max_tokens:
+        raise ValueError(f"{id=}: {self.output_tokens[id]=} {request=}")
+    for early, late in itertools.pairwise(self.requests):
+      if early.arrival_ps > late.arrival_ps:
+        raise ValueError(f"{late.id=} arrives before {early.id=}")
+
+
+def content_sha256(
+    requests: Sequence[Request], output_tokens: Sequence[int]
+) -> str:
+  """Hash of everything that is asked and of the true lengths, nothing else."""
+  table = [
+      (
+          request.arrival_ps,
+          request.prompt_tokens,
+          request.max_tokens,
+          output,
+          request.prefix_block_tokens,
+          len(request.prefix_ids),
+      )
+      for request, output in zip(requests, output_tokens, strict=True)
+  ]
+  ids = itertools.chain.from_iterable(r.prefix_ids for r in requests)
+  digest = hashlib.sha256(np.array(table, dtype="<i8").tobytes())
+  digest.update(np.fromiter(ids, dtype="<i8").tobytes())
+  return digest.hexdigest()
