@@ -1,0 +1,221 @@
+"""From the log to one row a request.
+
+Nothing is measured here: every column follows from the log. docs/metrics.md
+defines each; columns that may be null are masked arrays.
+
+Units: `_ns` integer nanoseconds from the start of the run for points, and
+between two points for durations; `_tokens` tokens.
+"""
+
+import dataclasses
+import os
+
+import numpy as np
+
+from pdjax.events import Log
+from pdjax.metrics.anchors import ANCHOR_OF, Column, anchored
+from pdjax.metrics.breakdown import breakdown
+from pdjax.metrics.journal import Journal, read_journal
+from pdjax.metrics.steps import StepTotals, step_totals
+from pdjax.metrics.tokens import Lives, Tokens, nulls, read_lives, read_tokens
+from pdjax.metrics.weighted import Weighted
+
+STATES = ("finished", "rejected", "aborted", "failed", "unfinished")
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class RequestTable:
+  """All requests that arrived, in order of id, under one anchor."""
+
+  columns: dict[str, Column]
+  workers: list[tuple[int, ...]]
+  """Where each computed, in order, without immediate repeats."""
+  anchor: str
+  tokens: Tokens
+  later_gaps_ns: Weighted
+  """Gaps after the second token of finished requests; no anchor moves them."""
+  steps: StepTotals
+  end_ns: int
+  """Time of the log's last entry."""
+
+  def __len__(self) -> int:
+    return len(self.columns["request"])
+
+  def __getitem__(self, name: str) -> Column:
+    return self.columns[name]
+
+  @property
+  def finished(self) -> np.ndarray:
+    return self.columns["state"] == "finished"
+
+  def sample(self, metric: str) -> Weighted:
+    """A metric of all finished requests, in nanoseconds.
+
+    `itl` pools every gap of every request; others count a request once, and
+    leave out those for which they are null.
+    """
+    if metric == "itl":
+      first = Weighted.of(self["itl_first_ns"][self.finished])
+      return first.plus(self.later_gaps_ns)
+    return Weighted.of(self[f"{metric}_ns"][self.finished])
+
+  def under(self, anchor: str) -> "RequestTable":
+    """The same requests with the first token released at another anchor."""
+    columns = self.columns | anchored(self.columns, anchor)
+    return dataclasses.replace(self, columns=columns, anchor=anchor)
+
+
+def request_table(log: Log, first_token: str = "at_prefill") -> RequestTable:
+  """Derives every request's row.
+
+  Args:
+    log: of a whole run, or of a run that was cut short.
+    first_token: `strategy.first_token`, which picks the anchor.
+  """
+  journal = read_journal(log)
+  lives = read_lives(journal)
+  tokens = read_tokens(journal, lives)
+  columns = _basic(journal, lives, tokens)
+  columns |= _times(journal, lives, tokens, columns["state"])
+  anchor = ANCHOR_OF[first_token]
+  columns |= anchored(columns, anchor)
+  return RequestTable(
+      columns={name: columns[name] for name in _ORDER},
+      workers=_workers(journal),
+      anchor=anchor,
+      tokens=tokens,
+      later_gaps_ns=tokens.later_gaps(columns["state"] == "finished"),
+      steps=step_totals(journal),
+      end_ns=journal.end_ps // 1000,
+  )
+
+
+def write_requests(table: RequestTable, path: str | os.PathLike) -> None:
+  """Writes `requests.parquet`; nulls stay nulls."""
+  import pyarrow as pa
+  import pyarrow.parquet as pq
+
+  columns = {
+      name: pa.array(
+          np.ma.getdata(column),
+          mask=np.ma.getmaskarray(column),
+          from_pandas=False,
+      )
+      for name, column in table.columns.items()
+  }
+  columns["workers"] = pa.array(table.workers, pa.list_(pa.int32()))
+  metadata = {"pdjax.requests": "1", "pdjax.anchor": table.anchor}
+  written = pa.table(columns).replace_schema_metadata(metadata)
+  pq.write_table(written, path, compression="zstd")
+
+
+def _basic(
+    journal: Journal, lives: Lives, tokens: Tokens
+) -> dict[str, Column]:
+  """What needs no time."""
+  requests, rows = journal.requests, len(journal.requests)
+  lost = lives.cached_tokens.copy()
+  lost[np.searchsorted(lives.row, np.arange(rows), side="right") - 1] = 0
+  return {
+      "request": np.array([r.id for r in requests], np.int64),
+      "state": _states(journal),
+      "prompt_tokens": np.array([r.prompt_tokens for r in requests], np.int64),
+      "max_tokens": np.array([r.max_tokens for r in requests], np.int64),
+      "output_tokens": tokens.output_tokens,
+      "preemptions": np.bincount(journal.drops.row, minlength=rows),
+      "recomputed_tokens": np.bincount(lives.row, lost, rows).astype(np.int64),
+  }
+
+
+def _states(journal: Journal) -> np.ndarray:
+  states = np.full(len(journal.requests), "unfinished", "<U10")
+  refused = journal.refusals
+  states[refused.row] = np.where(refused.flag > 0, "aborted", "rejected")
+  states[journal.finished_tokens > 0] = "finished"
+  return states
+
+
+def _times(
+    journal: Journal, lives: Lives, tokens: Tokens, state: np.ndarray
+) -> dict[str, Column]:
+  """Points in time and what no anchor moves."""
+  arrival_ps = np.array([r.arrival_ps for r in journal.requests], np.int64)
+  arrival_ns = arrival_ps // 1000
+  first_ns, second_ns = tokens.first_token_ns(), tokens.second_token_ns()
+  last_ns = _where(state == "finished", tokens.last_token_ns())
+  parts, hidden_ns = breakdown(journal, lives, last_ns)
+  return {
+      "arrival_ns": arrival_ns,
+      "delivered_ns": journal.delivered_ps // 1000,
+      "lag_ns": journal.delivered_ps // 1000 - arrival_ns,
+      "prefill_sampled_ns": first_ns,
+      "kv_landed_ns": _landed(journal, lives),
+      "first_decode_ns": second_ns,
+      "ttst_ns": second_ns - arrival_ns,
+      "itl_later_max_ns": tokens.longest_later_gap_ns(),
+      "e2el_ns": last_ns - arrival_ns,
+      "ended_ns": _ended(journal, tokens, last_ns),
+      **{f"{part}_ns": values for part, values in parts.items()},
+      "hidden_transfer_ns": hidden_ns,
+  }
+
+
+def _where(keep: np.ndarray, values: np.ma.MaskedArray) -> np.ma.MaskedArray:
+  return np.ma.masked_array(values, np.ma.getmaskarray(values) | ~keep)
+
+
+def _landed(journal: Journal, lives: Lives) -> np.ma.MaskedArray:
+  """When the first life's cache, prefill complete, was whole elsewhere.
+
+  A request preempted before its first token may be handed off in a later life;
+  the one whose prefill made the first token counts.
+  """
+  landed_ns = nulls(len(journal.requests))
+  ends = journal.transfer_ends
+  life = lives.of(ends)
+  whole = np.flatnonzero(lives.complete)
+  _, first = np.unique(lives.row[whole], return_index=True)
+  counts = np.isin(life, whole[first]) & (ends.flag > 0)
+  landed_ns[ends.row[counts]] = ends.at_ps[counts] // 1000
+  return landed_ns
+
+
+def _ended(
+    journal: Journal, tokens: Tokens, last_ns: np.ma.MaskedArray
+) -> np.ma.MaskedArray:
+  """End of a request's life, however it ended."""
+  ended_ns = last_ns.copy()
+  refused = journal.refusals[
+      np.ma.getmaskarray(last_ns)[journal.refusals.row]
+  ]
+  made_ns = np.ma.filled(tokens.last_token_ns(), 0)[refused.row]
+  ended_ns[refused.row] = np.maximum(refused.at_ps // 1000, made_ns)
+  return ended_ns
+
+
+def _workers(journal: Journal) -> list[tuple[int, ...]]:
+  members = journal.members
+  worker = journal.runs.worker[members.run]
+  moves = (np.diff(members.row, prepend=-1) != 0) | (
+      np.diff(worker, prepend=-1) != 0
+  )
+  row, worker = members.row[moves], worker[moves].tolist()
+  ends = np.searchsorted(row, np.arange(len(journal.requests)), side="right")
+  begins = [0, *ends[:-1].tolist()]
+  return [
+      tuple(worker[begin:end])
+      for begin, end in zip(begins, ends.tolist(), strict=False)
+  ]
+
+
+_ORDER = (
+    "request", "state", "prompt_tokens", "max_tokens", "output_tokens",
+    "arrival_ns", "delivered_ns", "lag_ns", "prefill_sampled_ns",
+    "kv_landed_ns", "first_decode_ns", "first_token_ns", "ended_ns",
+    "ttft_ns", "ttft_prefill_sampled_ns", "ttft_kv_landed_ns",
+    "ttft_first_decode_ns", "ttst_ns", "itl_first_ns", "itl_max_ns",
+    "itl_later_max_ns", "tpot_ns", "e2el_ns", "queue_prefill_ns", "prefill_ns",
+    "transfer_wait_ns", "transfer_ns", "queue_decode_ns", "decode_ns",
+    "preempted_ns", "hidden_transfer_ns", "preemptions", "recomputed_tokens",
+)
+"""Columns of a table and of `requests.parquet`, which adds `workers`."""

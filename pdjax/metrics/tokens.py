@@ -1,0 +1,217 @@
+"""When every token was made, derived from runs and never stored.
+
+All decodes of a run share its step times, so a token's time is a place in one
+array and a request is a few stretches of it. Work follows requests and runs;
+nothing here loops over tokens.
+
+A *life* of a request begins when it arrives and anew at each preemption: with
+its pages gone it prefills prompt and answer so far, and the end of that makes
+its next token.
+
+Units: `_ps` integer picoseconds, `_ns` integer nanoseconds (`ps // 1000`).
+"""
+
+import dataclasses
+
+import numpy as np
+
+from pdjax.metrics.journal import Journal, Marks
+from pdjax.metrics.weighted import Weighted
+
+_PLACES = 1 << 40
+"""More than a log has entries: (row, place) in one integer."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class Lives:
+  """Per life, in order of (row, time); `first_life` finds a row's."""
+
+  row: np.ndarray
+  complete: np.ndarray
+  """Whether its prefill was completed."""
+  cached_tokens: np.ndarray
+  """Tokens computed into its pages: what a preemption loses."""
+  last_chunk: np.ndarray
+  """Its last prefill member; -1 where it has none."""
+  drop_keys: np.ndarray
+
+  def of(self, marks: Marks) -> np.ndarray:
+    """The life in which each mark lies."""
+    return self.at(marks.row, marks.place)
+
+  def at(self, row: np.ndarray, place: np.ndarray) -> np.ndarray:
+    return _life_at(self.drop_keys, row, place)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class Tokens:
+  """Stretches of tokens: `count` of them from `first` in `token_ns`.
+
+  Sorted by (row, time). A prefill's token is a stretch of one.
+  """
+
+  token_ns: np.ndarray
+  """End of every step of every run."""
+  row: np.ndarray
+  first: np.ndarray
+  count: np.ndarray
+  num_rows: int
+
+  @property
+  def starts_row(self) -> np.ndarray:
+    """Marks the first stretch of each row that has one."""
+    return np.diff(self.row, prepend=-1) != 0
+
+  @property
+  def output_tokens(self) -> np.ndarray:
+    return _sum(self.row, self.count, self.num_rows)
+
+  def first_token_ns(self) -> np.ma.MaskedArray:
+    """Per row; masked where no token was made."""
+    return self._per_row(self.starts_row, self.first)
+
+  def second_token_ns(self) -> np.ma.MaskedArray:
+    """Per row; masked under two tokens."""
+    return self._per_row(self._second_stretch, self.first)
+
+  def last_token_ns(self) -> np.ma.MaskedArray:
+    last = np.diff(self.row, append=-1) != 0
+    return self._per_row(last, self.first + self.count - 1)
+
+  @property
+  def _second_stretch(self) -> np.ndarray:
+    # The first token of a row comes from a prefill, so it is alone.
+    starts = self.starts_row
+    return np.concatenate([[False], starts[:-1]])[: len(starts)] & ~starts
+
+  def _per_row(
+      self, stretches: np.ndarray, index: np.ndarray
+  ) -> np.ma.MaskedArray:
+    values = nulls(self.num_rows)
+    values[self.row[stretches]] = self.token_ns[index[stretches]]
+    return values
+
+  def later_gaps(self, keep_row: np.ndarray) -> Weighted:
+    """Gaps between tokens after the second, of the rows to keep."""
+    keep = keep_row[self.row]
+    opening = keep & ~self.starts_row & ~self._second_stretch
+    joined = self._opening_gap_ns()[opening]
+    size = len(self.token_ns) + 1
+    begins = np.bincount(self.first[keep], minlength=size)
+    ends = np.bincount((self.first + self.count)[keep], minlength=size)
+    sharing = np.cumsum(begins - ends)[:-1] - begins[:-1]
+    inner = np.flatnonzero(sharing)
+    gap_ns = self.token_ns[inner] - self.token_ns[inner - 1]
+    return Weighted.of(joined).plus(Weighted.of(gap_ns, sharing[inner]))
+
+  def longest_later_gap_ns(self) -> np.ma.MaskedArray:
+    """Per row, over the gaps of `later_gaps`; masked where there is none."""
+    longest = np.full(self.num_rows, -1, np.int64)
+    inner = self.count > 1
+    opening = ~self.starts_row & ~self._second_stretch
+    np.maximum.at(longest, self.row[inner], self._inner_max_ns(inner))
+    np.maximum.at(longest, self.row[opening], self._opening_gap_ns()[opening])
+    return np.ma.masked_array(longest, longest < 0)
+
+  def _opening_gap_ns(self) -> np.ndarray:
+    """From the previous stretch's last token to each one's first."""
+    before = np.roll(self.first + self.count - 1, 1)
+    return self.token_ns[self.first] - self.token_ns[before]
+
+  def _inner_max_ns(self, inner: np.ndarray) -> np.ndarray:
+    """Longest gap inside each stretch of at least two tokens."""
+    if not inner.any():
+      return np.empty(0, np.int64)
+    # Entry i is the gap that ends with token i; stretches within one run are
+    # neighbours after sorting, so reduceat never spans far between them.
+    gap_ns = np.append(np.diff(self.token_ns, prepend=0), 0)
+    first, end = self.first[inner] + 1, (self.first + self.count)[inner]
+    order = np.argsort(first, kind="stable")
+    bounds = np.stack([first[order], end[order]], axis=1).ravel()
+    longest = np.empty(len(first), np.int64)
+    longest[order] = np.maximum.reduceat(gap_ns, bounds)[::2]
+    return longest
+
+
+def nulls(rows: int) -> np.ma.MaskedArray:
+  """A column of nulls to be filled."""
+  return np.ma.masked_all(rows, np.int64)
+
+
+def read_lives(journal: Journal) -> Lives:
+  """Follows every request from prefill to prefill."""
+  drops, members = journal.drops, journal.members
+  num_rows = len(journal.requests)
+  keys = np.sort(drops.row * _PLACES + drops.place)
+  row = np.sort(np.concatenate([np.arange(num_rows), drops.row]))
+  place = journal.runs.start_place[members.run]
+  life = _life_at(keys, members.row, place)
+  is_chunk = members.chunk_tokens > 0
+  made = np.where(is_chunk, 0, _made(journal))
+  chunk_tokens = _sum(life, members.chunk_tokens, len(row))
+  last_chunk = np.full(len(row), -1, np.int64)
+  last_chunk[life[is_chunk]] = np.flatnonzero(is_chunk)
+  steps = np.where(is_chunk, 0, journal.runs.steps[members.run])
+  return Lives(
+      row,
+      _complete(journal, row, chunk_tokens, _sum(life, made, len(row))),
+      chunk_tokens + _sum(life, steps, len(row)),
+      last_chunk,
+      keys,
+  )
+
+
+def _life_at(
+    drop_keys: np.ndarray, row: np.ndarray, place: np.ndarray
+) -> np.ndarray:
+  # Lives before a row's own: one per earlier row, one per earlier drop.
+  return row + np.searchsorted(drop_keys, row * _PLACES + place)
+
+
+def _made(journal: Journal) -> np.ndarray:
+  """Tokens each member makes if it decodes: fewer only where it finishes."""
+  members = journal.members
+  made = journal.runs.steps[members.run].copy()
+  last = np.flatnonzero(np.diff(members.row, append=-1))
+  tokens = journal.finished_tokens[members.row[last]]
+  made[last] = np.where(tokens > 0, tokens, made[last])
+  return made
+
+
+def _complete(
+    journal: Journal,
+    row: np.ndarray,
+    chunk_tokens: np.ndarray,
+    decoded_tokens: np.ndarray,
+) -> np.ndarray:
+  """Whether a life's chunks reach the prompt and the answer before it."""
+  goal = np.array([r.prompt_tokens for r in journal.requests], np.int64)
+  complete = np.zeros(len(row), bool)
+  lives = np.searchsorted(row, np.arange(len(goal)))
+  ends = np.searchsorted(row, np.arange(len(goal)), side="right")
+  while len(lives):
+    complete[lives] = chunk_tokens[lives] >= goal[row[lives]]
+    goal[row[lives]] += complete[lives] + decoded_tokens[lives]
+    again = lives + 1 < ends
+    lives, ends = lives[again] + 1, ends[again]
+  return complete
+
+
+def read_tokens(journal: Journal, lives: Lives) -> Tokens:
+  """Token times of every request."""
+  members, runs = journal.members, journal.runs
+  made = np.where(members.chunk_tokens > 0, 0, _made(journal))
+  made[lives.last_chunk[lives.complete]] = 1
+  keep = made > 0
+  return Tokens(
+      runs.token_ps // 1000,
+      members.row[keep],
+      runs.offset[members.run[keep]],
+      made[keep],
+      len(journal.requests),
+  )
+
+
+def _sum(index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
+  """Sums by index; float64 holds these counts exactly."""
+  return np.bincount(index, values, size).astype(np.int64)

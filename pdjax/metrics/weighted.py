@@ -1,0 +1,72 @@
+"""A sample given as values with multiplicities.
+
+A decode run of 64 requests and 100 steps has 6,400 gaps but 100 different
+ones; percentiles of the 6,400 come from the 100.
+"""
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class Weighted:
+  """Sorted values, each counted `count` times; units are the values'."""
+
+  values: np.ndarray
+  count: np.ndarray
+
+  @classmethod
+  def of(
+      cls, values: np.ndarray, count: np.ndarray | None = None
+  ) -> "Weighted":
+    """A sample; masked values are left out, `count` defaults to 1 each."""
+    if count is None:
+      values = np.ma.compressed(values)
+      count = np.ones(len(values), np.int64)
+    order = np.argsort(values, kind="stable")
+    return cls(np.asarray(values)[order], count[order])
+
+  def plus(self, other: "Weighted") -> "Weighted":
+    return Weighted.of(
+        np.concatenate([self.values, other.values]),
+        np.concatenate([self.count, other.count]),
+    )
+
+  @property
+  def total(self) -> int:
+    return int(self.count.sum())
+
+  def mean(self) -> float | None:
+    """None of an empty sample, as everywhere here."""
+    if not self.total:
+      return None
+    return float(np.dot(self.values, self.count) / self.total)
+
+  def percentile(self, percent: float) -> float | None:
+    """Linear between order statistics, as `numpy.percentile`."""
+    if not self.total:
+      return None
+    position = (self.total - 1) * percent / 100
+    below = int(position)
+    last = np.cumsum(self.count)
+    low, high = self.values[
+        np.searchsorted(
+            last, [below, min(below + 1, self.total - 1)], side="right"
+        )
+    ]
+    return float(low + (high - low) * (position - below))
+
+  def max(self) -> float | None:
+    return float(self.values[-1]) if self.total else None
+
+  def worst_mean(self, share: float) -> float | None:
+    """Mean of the largest `share` of the sample, at least one value."""
+    if not self.total:
+      return None
+    wanted = max(1, round(self.total * share))
+    taken = np.minimum(
+        self.count[::-1],
+        np.maximum(0, wanted - np.cumsum(self.count[::-1]) + self.count[::-1]),
+    )
+    return float(np.dot(self.values[::-1], taken) / wanted)
