@@ -1,0 +1,163 @@
+"""Under what conditions a run's numbers hold, and which runs may be compared.
+
+The *contract* must be equal before two numbers form a ratio. The *design* is
+what is being compared: it may differ and is always shown. Nothing about the
+date, the host or the duration is here; see `pdjax.metrics.provenance`.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pdjax import config
+from pdjax.metrics.anchors import ANCHOR_OF, ANCHORS
+from pdjax.metrics.slo import terms_of
+from pdjax.metrics.summary import chips_of
+
+_WORKLOAD_CONTRACT = (
+    "content_sha256", "arrival", "rate_per_s", "protocol", "stop",
+)
+
+
+def conditions(
+    run: config.Run,
+    workload: Mapping[str, Any],
+    *,
+    chip: str | None = None,
+    chips: int | None = None,
+    cost_profile: str | None = None,
+    prefix_cache: str = "off",
+    notes: Sequence[str] = (),
+) -> dict[str, Any]:
+  """What `conditions.json` holds: contract, design, workload and notes.
+
+  Args:
+    run: the resolved config.
+    workload: `Workload.conditions`.
+    chip: kind of the devices used; None takes the pools' chips.
+    chips: all chips used; None counts those of the pools.
+    cost_profile: what the simulator's costs rest on.
+    prefix_cache: policy and state of prefix caching.
+    notes: what else a reader must know, such as "devices share 2 cores".
+  """
+  return {
+      "contract": {
+          "backend": run.backend.kind,
+          "chip": chip or _chips(run),
+          "chips": chips or chips_of(run),
+          "cost_profile": cost_profile,
+          "model": run.model.preset,
+          "weights": _weights(run.model),
+          "dtype": run.model.dtype,
+          "sampling": dataclasses.asdict(run.sampling),
+          "slo": _slo(run.slo),
+          "first_token_anchor": _anchor(run),
+          "prefix_cache": prefix_cache,
+          **{name: workload.get(name) for name in _WORKLOAD_CONTRACT},
+      },
+      "design": _design(run),
+      "workload": dict(workload),
+      "notes": list(notes),
+  }
+
+
+def comparable(
+    a: Mapping[str, Any], b: Mapping[str, Any]
+) -> list[str]:
+  """Contract fields in which two runs differ; empty where ratios are fair.
+
+  A run in which no request moves between workers has no anchor of its own
+  (null) and agrees with any.
+  """
+  ours, theirs = a["contract"], b["contract"]
+  return [
+      name
+      for name in sorted(ours.keys() | theirs.keys())
+      if ours.get(name) != theirs.get(name)
+      and not (
+          name == "first_token_anchor"
+          and None in (ours.get(name), theirs.get(name))
+      )
+  ]
+
+
+def flips(
+    a: Mapping[str, Any], b: Mapping[str, Any], stem: str = "p50_ttft"
+) -> list[str]:
+  """Anchors under which the order of two summaries is another one.
+
+  `stem` names the figure: `p50_ttft` (smaller is better), `slo_attainment`
+  (larger is better). The order at the first anchor is the one that holds.
+  """
+  unit = "" if stem.startswith("slo") else "_ms"
+  order = [
+      _sign(a[f"{stem}_{anchor}{unit}"], b[f"{stem}_{anchor}{unit}"])
+      for anchor in ANCHORS
+  ]
+  return [
+      anchor
+      for anchor, sign in zip(ANCHORS, order, strict=True)
+      if sign != order[0]
+  ]
+
+
+def _sign(a: float | None, b: float | None) -> int | None:
+  return None if a is None or b is None else (a > b) - (a < b)
+
+
+def _anchor(run: config.Run) -> str | None:
+  if not any(pool.role == "P" for pool in config.pools_of(run)):
+    return None
+  return ANCHOR_OF[run.strategy.first_token or "at_prefill"]
+
+
+def _chips(run: config.Run) -> str | None:
+  kinds = {pool.chip for pool in config.pools_of(run) if pool.chip}
+  return " + ".join(sorted(kinds)) or None
+
+
+def _weights(model: config.Model) -> str:
+  seeded = model.weights == "random"
+  return f"random, seed {model.seed}" if seeded else model.weights
+
+
+def _slo(slo: config.SLO) -> dict[str, Any]:
+  return {
+      "terms": [list(dataclasses.astuple(term)) for term in terms_of(slo)],
+      "join": slo.join,
+      "attainment": slo.attainment,
+  }
+
+
+def _design(run: config.Run) -> dict[str, Any]:
+  """What a study varies, each pool spelled out."""
+  strategy, cluster = run.strategy, run.cluster
+  return {
+      "strategy": strategy.kind,
+      "options": dict(strategy.options),
+      "pools": [dataclasses.asdict(pool) for pool in config.pools_of(run)],
+      "split": split_of(run),
+      "chunk_size": strategy.chunk_size,
+      "max_num_batched_tokens": strategy.max_num_batched_tokens,
+      "max_num_seqs": strategy.max_num_seqs,
+      "router": strategy.router,
+      "first_token": strategy.first_token,
+      "transfer": (
+          dataclasses.asdict(strategy.transfer) if strategy.transfer else None
+      ),
+      "link": dataclasses.asdict(cluster.link),
+      "page_tokens": cluster.page_tokens,
+      "reserve_pages": cluster.reserve_pages,
+      "kv_tokens": cluster.kv_tokens,
+      "hbm_utilization": cluster.hbm_utilization,
+      "share_devices": cluster.share_devices,
+      "dispatch_ahead": run.engine.dispatch_ahead,
+  }
+
+
+def split_of(run: config.Run) -> str:
+  """The pools in short: `2P2D`."""
+  counts: dict[str, int] = {}
+  for pool in config.pools_of(run):
+    counts[pool.role] = counts.get(pool.role, 0) + pool.count
+  return "".join(f"{count}{role}" for role, count in counts.items())

@@ -1,0 +1,184 @@
+"""Service-level objectives: what is good, for a request and for a run.
+
+A term of scope `request` judges every request by itself; with `join="all"` a
+request is good when it keeps all of them (DistServe's joint SLO), with `each`
+every term has its own share of good requests and the smallest counts. A term
+of scope `run` bounds a statistic over the finished requests (Sarathi-Serve:
+P99 of token gaps; MLPerf: P99 of TTFT and of TPOT each; Mooncake: mean of the
+worst tenth of gaps). An SLO is met when enough requests are good and every
+run term holds.
+
+All that were sent are in the denominator: a request that was rejected, aborted
+or never finished is not good. Limits are in seconds.
+"""
+
+import dataclasses
+import difflib
+
+import numpy as np
+
+from pdjax.config import SLO
+from pdjax.metrics.requests import RequestTable
+
+REQUEST_METRICS = ("ttft", "ttst", "tpot", "e2el", "itl_first", "itl_max")
+RUN_METRICS = (*REQUEST_METRICS, "itl")
+RUN_STATISTICS = ("mean", "p50", "p90", "p99", "worst10_mean", "max")
+SCOPES = ("request", "run")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Term:
+  """One bound of an SLO."""
+
+  metric: str
+  statistic: str
+  scope: str
+  limit_s: float
+
+  @property
+  def limit_ns(self) -> float:
+    return self.limit_s * 1e9
+
+  def __str__(self) -> str:
+    statistic = "" if self.scope == "request" else f"{self.statistic} "
+    return f"{statistic}{self.metric} <= {self.limit_s:g} s"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+  """How one term came out."""
+
+  term: Term
+  holds: bool
+  share: float | None
+  """Requests that keep it, of all sent; scope `request` only."""
+  value_s: float | None
+  """The statistic; scope `run` only. None where there is no sample."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class Verdict:
+  """How an SLO came out for one run."""
+
+  outcomes: tuple[Outcome, ...]
+  good: int | None
+  """Good requests; None without a request term."""
+  attainment: float | None
+  """good / sent; None without a request term or without requests."""
+  vacuous: int
+  """Finished requests that kept a term for want of a second token."""
+  met: bool | None
+  """None without a term."""
+
+
+def terms_of(slo: SLO) -> tuple[Term, ...]:
+  """All terms, the shorthands first."""
+  terms = [
+      Term(metric, "value", "request", limit_s)
+      for metric, limit_s in (("ttft", slo.ttft_s), ("tpot", slo.tpot_s))
+      if limit_s is not None
+  ]
+  return (*terms, *(Term(*term) for term in slo.terms))
+
+
+def problems(slo: SLO) -> list[str]:
+  """A line for each term that names what does not exist."""
+  lines = []
+  for index, (metric, statistic, scope, _) in enumerate(slo.terms):
+    path = f"slo.terms[{index}]"
+    if scope not in SCOPES:
+      lines.append(_unknown(path, "scope", scope, SCOPES))
+      continue
+    metrics = REQUEST_METRICS if scope == "request" else RUN_METRICS
+    statistics = ("value",) if scope == "request" else RUN_STATISTICS
+    if metric not in metrics:
+      lines.append(_unknown(path, f"{scope} metric", metric, metrics))
+    if statistic not in statistics:
+      kind = f"{scope} statistic"
+      lines.append(_unknown(path, kind, statistic, statistics))
+  return lines
+
+
+def _unknown(path: str, kind: str, name: str, allowed: tuple[str, ...]) -> str:
+  near = difflib.get_close_matches(name, allowed, 1)
+  hint = f"; did you mean {near[0]!r}?" if near else ""
+  return f"{path}: no {kind} {name!r}; allowed: {', '.join(allowed)}{hint}"
+
+
+def judge(table: RequestTable, slo: SLO) -> Verdict:
+  """Holds a run to an SLO under the table's anchor."""
+  kept, vacuous = [], np.zeros(len(table), bool)
+  outcomes = []
+  for term in terms_of(slo):
+    if term.scope == "run":
+      outcomes.append(_judge_run(table, term))
+      continue
+    keeps, empty = keeps_term(table, term)
+    kept.append(keeps)
+    vacuous |= empty
+    share = _share(keeps.sum(), len(table))
+    outcomes.append(
+        Outcome(term, share is not None and share >= slo.attainment, share,
+                None)
+    )
+  good = _good(kept, slo.join)
+  attainment = None if good is None else _share(good, len(table))
+  runs_hold = all(o.holds for o in outcomes if o.term.scope == "run")
+  met = None
+  if outcomes:
+    enough = not kept or (
+        attainment is not None and attainment >= slo.attainment
+    )
+    met = enough and runs_hold
+  return Verdict(
+      tuple(outcomes), good, attainment, int(vacuous.sum()), met
+  )
+
+
+def keeps_term(
+    table: RequestTable, term: Term
+) -> tuple[np.ndarray, np.ndarray]:
+  """Which requests keep a request term, and which do so vacuously."""
+  value_ns = table[f"{term.metric}_ns"]
+  empty = table.finished & np.ma.getmaskarray(value_ns)
+  within = np.ma.filled(value_ns, np.iinfo(np.int64).max) <= term.limit_ns
+  return table.finished & (within | empty), empty
+
+
+def good_requests(table: RequestTable, slo: SLO) -> np.ndarray | None:
+  """Which requests keep every request term; None without one."""
+  kept = [
+      keeps_term(table, term)[0]
+      for term in terms_of(slo)
+      if term.scope == "request"
+  ]
+  return np.logical_and.reduce(kept) if kept else None
+
+
+def _good(kept: list[np.ndarray], join: str) -> int | None:
+  if not kept:
+    return None
+  if join == "each":
+    return int(min(keeps.sum() for keeps in kept))
+  return int(np.logical_and.reduce(kept).sum())
+
+
+def _share(part: int, whole: int) -> float | None:
+  return float(part / whole) if whole else None
+
+
+def _judge_run(table: RequestTable, term: Term) -> Outcome:
+  sample = table.sample(term.metric)
+  match term.statistic:
+    case "mean":
+      value_ns = sample.mean()
+    case "max":
+      value_ns = sample.max()
+    case "worst10_mean":
+      value_ns = sample.worst_mean(0.1)
+    case percentile:
+      value_ns = sample.percentile(float(percentile[1:]))
+  holds = value_ns is not None and value_ns <= term.limit_ns
+  return Outcome(
+      term, holds, None, None if value_ns is None else value_ns / 1e9
+  )

@@ -1,0 +1,197 @@
+"""One flat row a run, in the names of vLLM's serving benchmark plus ours.
+
+Values are numbers, words, null or lists of words, fit for JSON: what has no
+sample is null, never NaN. Latencies are of finished requests; those that did
+not finish are counted beside them and stay in every SLO's denominator.
+
+Units: `_ms` milliseconds, `duration` seconds, throughputs per second.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pdjax import config
+from pdjax.metrics.anchors import ANCHORS
+from pdjax.metrics.breakdown import PARTS
+from pdjax.metrics.flags import Facts, flags
+from pdjax.metrics.goodput import goodput
+from pdjax.metrics.requests import STATES, RequestTable
+from pdjax.metrics.slo import judge
+from pdjax.metrics.weighted import Weighted
+
+LATENCIES = ("ttft", "ttst", "tpot", "itl", "itl_first", "e2el")
+
+
+def summarize(
+    table: RequestTable,
+    run: config.Run,
+    *,
+    chips: int | None = None,
+    facts: Facts | None = None,
+) -> dict[str, Any]:
+  """The summary of one run.
+
+  Args:
+    table: every request, under the anchor that the run released at.
+    run: its config: backend, SLO, pools.
+    chips: all chips it used; None counts those of its pools.
+    facts: what the log does not know: padding, leaks, compiles, checks.
+  """
+  facts = facts or Facts()
+  chips = chips or chips_of(run)
+  duration_ns = makespan_ns(table)
+  measured = run.backend.kind == "jax"
+  summary = {
+      "kind": "measured" if measured else "simulated",
+      "first_token_anchor": table.anchor,
+      "chips": chips,
+      **_counts(table),
+      "duration": duration_ns / 1e9,
+      **_throughputs(table, duration_ns),
+  }
+  for metric in LATENCIES:
+    summary |= _latency(metric, table.sample(metric))
+  summary |= _under_anchors(table, run.slo)
+  summary |= _slo(table, run.slo, duration_ns, chips)
+  summary |= _generator(table)
+  summary |= _mean_parts(table)
+  summary |= _steps(table)
+  summary |= facts.known()
+  summary["flags"] = flags(table, summary, facts)
+  return summary
+
+
+def chips_of(run: config.Run) -> int:
+  """Chips of all pools together."""
+  return sum(p.count * p.tp * p.pp for p in config.pools_of(run))
+
+
+def makespan_ns(table: RequestTable) -> int:
+  """From the first intended arrival until the last request ended.
+
+  With requests left unfinished, until the log's last entry.
+  """
+  if not len(table):
+    return 0
+  ended_ns = table["ended_ns"]
+  open_ended = np.ma.getmaskarray(ended_ns).any()
+  end_ns = table.end_ns if open_ended else int(ended_ns.max())
+  return max(0, end_ns - int(table["arrival_ns"].min()))
+
+
+def _counts(table: RequestTable) -> dict[str, int]:
+  states = {s: int((table["state"] == s).sum()) for s in STATES}
+  done = table.finished
+  return {
+      "sent": len(table),
+      "completed": states.pop("finished"),
+      **states,
+      "total_input_tokens": int(table["prompt_tokens"][done].sum()),
+      "total_output_tokens": int(table["output_tokens"][done].sum()),
+      "preemptions": int(table["preemptions"].sum()),
+      "recomputed_tokens": int(table["recomputed_tokens"].sum()),
+  }
+
+
+def _throughputs(
+    table: RequestTable, duration_ns: int
+) -> dict[str, float | None]:
+  """Of finished requests over the makespan."""
+  done = table.finished
+  made = int(table["output_tokens"][done].sum())
+  asked = int(table["prompt_tokens"][done].sum())
+  amounts = {
+      "request_throughput": int(done.sum()),
+      "output_throughput": made,
+      "total_token_throughput": made + asked,
+  }
+  return {
+      name: _ratio(amount, duration_ns / 1e9)
+      for name, amount in amounts.items()
+  }
+
+
+def _latency(metric: str, sample: Weighted) -> dict[str, float | None]:
+  statistics = {
+      "mean": sample.mean(),
+      "median": sample.percentile(50),
+      **{f"p{at}": sample.percentile(at) for at in (50, 90, 99)},
+  }
+  return {
+      f"{name}_{metric}_ms": _ms(value) for name, value in statistics.items()
+  }
+
+
+def _under_anchors(table: RequestTable, slo: config.SLO) -> dict[str, Any]:
+  """TTFT, TPOT and the SLO as they would be at each anchor."""
+  row: dict[str, Any] = {}
+  for anchor in ANCHORS:
+    other = table.under(anchor)
+    verdict = judge(other, slo)
+    for metric in ("ttft", "tpot"):
+      sample = other.sample(metric)
+      row[f"mean_{metric}_{anchor}_ms"] = _ms(sample.mean())
+      for at in (50, 99):
+        row[f"p{at}_{metric}_{anchor}_ms"] = _ms(sample.percentile(at))
+    row[f"slo_attainment_{anchor}"] = verdict.attainment
+    row[f"slo_met_{anchor}"] = verdict.met
+  return row
+
+
+def _slo(
+    table: RequestTable, slo: config.SLO, duration_ns: int, chips: int
+) -> dict[str, Any]:
+  verdict = judge(table, slo)
+  served = goodput(table, slo, duration_ns, chips)
+  row: dict[str, Any] = {
+      "slo_attainment": verdict.attainment,
+      "slo_met": verdict.met,
+      "slo_vacuous": verdict.vacuous,
+      "request_goodput": served.requests_per_s,
+      "request_goodput_per_chip": served.requests_per_s_per_chip,
+      "deadline_token_goodput": served.deadline_tokens_per_s,
+      "deadline_token_share": served.deadline_token_share,
+  }
+  for outcome in verdict.outcomes:
+    if outcome.term.scope == "request":
+      row[f"slo_share[{outcome.term}]"] = outcome.share
+    else:
+      row[f"slo_holds[{outcome.term}]"] = outcome.holds
+  return row
+
+
+def _generator(table: RequestTable) -> dict[str, float | None]:
+  lag = Weighted.of(table["lag_ns"])
+  return {
+      "p99_generator_lag_ms": _ms(lag.percentile(99)),
+      "max_generator_lag_ms": _ms(lag.max()),
+  }
+
+
+def _mean_parts(table: RequestTable) -> dict[str, float | None]:
+  """Means over the same requests, so they sum to `mean_e2el_ms`."""
+  return {
+      f"mean_{part}_ms": _ms(table.sample(part).mean())
+      for part in (*PARTS, "hidden_transfer")
+  }
+
+
+def _steps(table: RequestTable) -> dict[str, float | None]:
+  steps = table.steps
+  return {
+      "steps": steps.steps,
+      "mean_decode_batch": _ratio(steps.decode_tokens, steps.decode_steps),
+      "prefill_tokens": steps.prefill_tokens,
+      "mean_prefill_tokens_per_step": _ratio(
+          steps.prefill_tokens, steps.prefill_steps
+      ),
+  }
+
+
+def _ratio(part: float, whole: float) -> float | None:
+  return part / whole if whole else None
+
+
+def _ms(value_ns: float | None) -> float | None:
+  return None if value_ns is None else value_ns / 1e6
