@@ -1,0 +1,145 @@
+"""A lane of a simulated worker: the run on it, and when it is free again.
+
+A run is known in full when it starts. It gets shorter when the scheduler cuts
+it, and longer when pages are gathered or scattered: a copy runs between two
+steps, after those the worker can no longer recall, and the next step begins
+when it is over.
+
+Units: `_ps` integer picoseconds.
+"""
+
+import bisect
+import dataclasses
+
+from pdjax.events import Segment, Step, StepEnded, elapsed_ps, first_steps
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class LaneRun:
+  """One run, from its first step to its last."""
+
+  step: Step
+  started_ps: int
+  segments: tuple[Segment, ...]
+  """Of all granted steps, with the copies between them."""
+  granted: int
+  """Steps the scheduler lets it take."""
+  left_tokens: tuple[tuple[int, int], ...]
+  """Of each request that makes a token a step: tokens to its true end."""
+  ahead: int
+  """Steps dispatched beyond the one in flight."""
+  copies_after: int = 0
+  """The steps that the last copies follow, and the time of these copies."""
+  copies_ps: int = 0
+
+  @property
+  def steps(self) -> int:
+    """Steps until the run ends: the grant, or the first true end."""
+    return min([self.granted, *(left for _, left in self.left_tokens)])
+
+  @property
+  def dispatched(self) -> int:
+    """Steps the worker takes; those past a true end are wasted."""
+    return min(self.steps + self.ahead, self.granted)
+
+  @property
+  def over_ps(self) -> int:
+    """When the worker is done with it and with its copies."""
+    after = self.copies_ps if self.copies_after == self.dispatched else 0
+    return self.boundary_ps(self.dispatched) + after
+
+  def boundary_ps(self, steps: int) -> int:
+    """When the first `steps` steps are over."""
+    return self.started_ps + elapsed_ps(self.segments, steps)
+
+  def past_recall(self, now_ps: int, boundary_passed: bool) -> int:
+    """Steps finished, in flight, or dispatched ahead.
+
+    Where a step ends at this very instant, `boundary_passed` says whether the
+    scheduler would have been told of it by now.
+    """
+    finished = bisect.bisect_right(
+        range(1, self.granted + 1), now_ps, key=self.boundary_ps
+    )
+    if finished and not boundary_passed:
+      finished -= self.boundary_ps(finished) == now_ps
+    return min(finished + 1 + self.ahead, self.granted)
+
+  def add_copy(self, after: int, copy_ps: int) -> int:
+    """Lets a copy follow the first `after` steps; returns when it is over."""
+    after = min(after, self.dispatched)
+    if after != self.copies_after:
+      self.copies_after, self.copies_ps = after, 0
+    begins_ps = self.boundary_ps(after) + self.copies_ps
+    self.copies_ps += copy_ps
+    self.segments = lengthened(self.segments, after, copy_ps)
+    return begins_ps + copy_ps
+
+  def ended(self) -> StepEnded:
+    """The event of its end, as things stand."""
+    steps = self.steps
+    return StepEnded(
+        at_ps=self.boundary_ps(steps),
+        worker=self.step.worker,
+        lane=self.step.lane,
+        run=self.step.run,
+        started_ps=self.started_ps,
+        steps=steps,
+        segments=first_steps(self.segments, steps),
+        finished=tuple(
+            (request, left)
+            for request, left in self.left_tokens
+            if left == steps
+        ),
+    )
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Lane:
+  """What a worker does in one lane."""
+
+  run: LaneRun | None = None
+  ended: StepEnded | None = None
+  """The event of the run's end; one made earlier no longer counts."""
+  free_ps: int = 0
+  """While no run is on: when the last work is over."""
+
+  def copy(self, now_ps: int, boundary_passed: bool, copy_ps: int) -> int:
+    """Takes a copy of pages on; returns when it is over."""
+    if self.run is not None:
+      after = self.run.past_recall(now_ps, boundary_passed)
+      return self.run.add_copy(after, copy_ps)
+    self.free_ps = max(self.free_ps, now_ps) + copy_ps
+    return self.free_ps
+
+  def clear(self) -> None:
+    """The run is over."""
+    assert self.run is not None
+    self.free_ps = self.run.over_ps
+    self.run = self.ended = None
+
+
+def lengthened(
+    segments: tuple[Segment, ...], index: int, extra_ps: int
+) -> tuple[Segment, ...]:
+  """Segments with step `index`, if they have one, longer by `extra_ps`.
+
+  >>> for segment in lengthened((Segment(3, 10, 1),), 1, 100):
+  ...   print(segment)
+  Segment(steps=1, first_ps=10, slope_ps=1)
+  Segment(steps=1, first_ps=111, slope_ps=0)
+  Segment(steps=1, first_ps=12, slope_ps=1)
+  """
+  pieces = []
+  for segment in segments:
+    if 0 <= index < segment.steps:
+      after = segment.steps - index - 1
+      pieces += [
+          Segment(index, segment.first_ps, segment.slope_ps),
+          Segment(1, segment.step_ps(index) + extra_ps),
+          Segment(after, segment.step_ps(index + 1), segment.slope_ps),
+      ]
+    else:
+      pieces.append(segment)
+    index -= segment.steps
+  return tuple(piece for piece in pieces if piece.steps)
