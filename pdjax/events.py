@@ -354,7 +354,10 @@ COMMANDS: tuple[type, ...] = typing.get_args(Command)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Blocked:
-  """A request cannot go on for want of a resource of a worker."""
+  """A request cannot go on for want of a resource of a worker.
+
+  Noted once for each worker and resource until it goes on.
+  """
 
   request: int
   worker: int
@@ -364,10 +367,9 @@ class Blocked:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Unblocked:
-  """A blocked request goes on."""
+  """A blocked request goes on, or has ended."""
 
   request: int
-  worker: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Admission:
     self.now_ps = 0
     self._settle: Callable[[int, int], int] = _unattached
     self._log = Log()
-    self._blocked: dict[int, Blocked] = {}
+    self._blocked: dict[int, list[Blocked]] = {}
 
   def attach(self, settle: Callable[[int, int], int], log: Log) -> None:
     self._settle, self._log = settle, log
@@ -67,18 +67,18 @@ class Admission:
 
   def unblock(self, progress: Progress) -> None:
     """Notes that a request goes on, if it was blocked."""
-    mark = self._blocked.pop(progress.id, None)
-    if mark:
-      unblocked = Unblocked(mark.request, mark.worker)
-      self._log.append(self.now_ps, unblocked)
+    if self._blocked.pop(progress.id, None):
+      self._log.append(self.now_ps, Unblocked(progress.id))
 
-  def blocked_on(self, request: int) -> Blocked | None:
-    return self._blocked.get(request)
+  def blocked_on(self, request: int) -> list[Blocked]:
+    """What a request has been found to lack since it last went on."""
+    return self._blocked.get(request, [])
 
   def _block(self, progress: Progress, worker: Worker, resource: str) -> bool:
     mark = Blocked(progress.id, worker.id, resource)
-    if self._blocked.get(progress.id) != mark:
-      self._blocked[progress.id] = mark
+    noted = self._blocked.setdefault(progress.id, [])
+    if mark not in noted:
+      noted.append(mark)
       self._log.append(self.now_ps, mark)
     return False
 

@@ -82,7 +82,7 @@ def _refuse_leftovers(world: World) -> None:
 
 
 def _whereabouts(progress: Progress, world: World) -> str:
-  mark = world.admission.blocked_on(progress.id)
-  wanted = f", wants {mark.resource} of worker {mark.worker}" if mark else ""
+  marks = world.admission.blocked_on(progress.id)
+  wanted = "".join(f", wants {m.resource} of worker {m.worker}" for m in marks)
   where = f" on worker {progress.worker}" if progress.worker is not None else ""
   return f"request {progress.id} is {progress.state.value}{where}{wanted}"

@@ -23,9 +23,15 @@ from pdjax.schedule.world import World
 
 
 class Placement(Protocol):
-  """Yields the commands that move requests to and between workers."""
+  """Moves requests to workers and between them."""
 
-  def place(self, event: Event, world: World) -> Iterator[Command]: ...
+  def place(self, event: Event, world: World) -> Iterator[Command]:
+    """Routes what has just arrived; comes before batching."""
+    ...
+
+  def move(self, world: World) -> Iterator[Command]:
+    """Sends what can be sent from worker to worker; comes after batching."""
+    ...
 
 
 class Colocated:
@@ -38,6 +44,9 @@ class Colocated:
     yield from end_unwanted(event, world)
     if isinstance(event, Arrived):
       yield route(event, world, world.workers, self._router)
+
+  def move(self, world: World) -> Iterator[Command]:
+    return iter(())
 
 
 class Disaggregated:
@@ -61,6 +70,8 @@ class Disaggregated:
         yield route(event, world, workers, self._prefill_router)
       else:
         yield Reject(event.request.id, "longer than every D worker's pool")
+
+  def move(self, world: World) -> Iterator[Command]:
     for progress in list(world.handoffs.values()):
       target = self._target(progress, world)
       if target:

@@ -1,7 +1,9 @@
 """Policies: a placement and a batching rule, composed.
 
-`decide` lets the placement move requests first, then asks the rule about each
-free worker that changed, and interrupts a decode run that someone could join.
+`decide` lets the placement route first, then asks the rule about each free
+worker that changed, interrupts a decode run that someone could join, and last
+sends what is prefilled. Last, because batching may have made room for it: what
+could start now must not wait for an unrelated event.
 """
 
 from collections.abc import Callable, Iterator
@@ -52,3 +54,4 @@ class Composed:
         yield from self._batching.batch(worker, world)
       elif worker.interruptible and self._joins(worker, world):
         yield from interrupt(worker)
+    yield from self._placement.move(world)
