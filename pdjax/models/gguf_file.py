@@ -116,6 +116,12 @@ class GGUFFile:
     ])
 
 
+@functools.lru_cache(maxsize=1)
+def opened(path: pathlib.Path) -> GGUFFile:
+  """The file, parsed once for all workers and the tokenizer (seconds)."""
+  return GGUFFile(path)
+
+
 def _same(found: Any, wanted: Any) -> bool:
   """Equal; floats as far as float32 holds them."""
   if isinstance(wanted, float) and isinstance(found, float):

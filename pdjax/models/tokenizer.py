@@ -7,7 +7,7 @@ words are split as GPT-2 does, without a space before the first.
 import pathlib
 
 from pdjax import config
-from pdjax.models.gguf_file import GGUFFile
+from pdjax.models import gguf_file
 
 _CONTROL = 3
 """GGUF's token type of `<|im_start|>` and its like."""
@@ -50,7 +50,7 @@ def load_tokenizer(path: pathlib.Path) -> Tokenizer:
   Raises:
     ConfigError: no GGUF file, or its tokenizer is not SmolLM2's kind.
   """
-  file = GGUFFile(path)
+  file = gguf_file.opened(path)
   kind = (
       file.field("tokenizer.ggml.model"), file.field("tokenizer.ggml.pre")
   )

@@ -4,6 +4,7 @@ A source makes one declared weight at a time, straight onto the mesh. Random
 weights depend on the seed and the weight's name only, never on the mesh.
 """
 
+import concurrent.futures
 import functools
 import pathlib
 import zlib
@@ -37,16 +38,15 @@ def load(model: config.Model, spec: ModelSpec, mesh: Mesh) -> Transformer:
 
 def source(model: config.Model, spec: ModelSpec, mesh: Mesh) -> Source:
   """What makes the weights that `model` names."""
-  dtype = jnp.dtype(model.dtype)
-  if model.weights == "random":
-    return functools.partial(
-        random_weight, seed=model.seed, dtype=dtype, mesh=mesh
-    )
   path = weights_path(model)
-  assert path is not None
-  file = gguf_file.GGUFFile(path)
-  file.check(spec)
-  return lambda weight: place(file.weight(weight), weight, dtype, mesh)
+  if path is None:
+    read = functools.partial(random_weight, seed=model.seed)
+  else:
+    file = gguf_file.opened(path)
+    file.check(spec)
+    read = file.weight
+  dtype = jnp.dtype(model.dtype)
+  return lambda weight: place(read(weight), weight, dtype, mesh)
 
 
 def weights_path(model: config.Model) -> pathlib.Path | None:
@@ -68,25 +68,26 @@ def weights_path(model: config.Model) -> pathlib.Path | None:
   return path
 
 
-def random_weight(
-    weight: Weight, *, seed: int, dtype: jnp.dtype, mesh: Mesh
-) -> jax.Array:
-  """Normal numbers of variance 1 / fan_in, or ones."""
-  key = jax.random.fold_in(
-      jax.random.key(seed), zlib.crc32(weight.name.encode())
-  )
-  return _draw(weight, dtype, meshes.sharding(mesh, weight.axes))(key)
+def random_weight(weight: Weight, *, seed: int) -> np.ndarray:
+  """Normal numbers of variance 1 / fan_in, or ones: float32, no copies.
 
+  Drawn on the host, where it costs no compilation; each layer has a stream of
+  its own, so that large models are drawn by all cores.
+  """
+  value = np.ones(weight.model_shape, np.float32)
+  if weight.fan_in is None:
+    return value
+  name = zlib.crc32(weight.name.encode())
+  layers = value if weight.axes[0] == "layers" else value[None]
 
-@functools.cache
-def _draw(weight: Weight, dtype: jnp.dtype, where):
-  def draw(key):
-    if weight.fan_in is None:
-      return jnp.ones(weight.shape, dtype)
-    value = jax.random.normal(key, weight.model_shape, jnp.float32)
-    return _repeated(value * weight.fan_in**-0.5, weight).astype(dtype)
+  def draw(layer: int) -> None:
+    numbers = np.random.default_rng([seed, name, layer])
+    numbers.standard_normal(dtype=np.float32, out=layers[layer])
 
-  return jax.jit(draw, out_shardings=where)
+  with concurrent.futures.ThreadPoolExecutor() as threads:
+    list(threads.map(draw, range(len(layers))))
+  value *= np.float32(weight.fan_in**-0.5)
+  return value
 
 
 def place(
@@ -95,12 +96,7 @@ def place(
   """A host array in the model's shape, on the mesh in the stored shape."""
   if value.shape != weight.model_shape:
     raise ValueError(f"{weight.name}: {value.shape=}, {weight.model_shape=}")
-  stored = np.asarray(_repeated(value, weight), dtype)
+  if weight.copies > 1:
+    value = value.repeat(weight.copies, axis=weight.axes.index("kv_heads"))
+  stored = np.asarray(value, dtype)
   return jax.device_put(stored, meshes.sharding(mesh, weight.axes))
-
-
-def _repeated(value, weight: Weight):
-  """Each kv head `copies` times."""
-  if weight.copies == 1:
-    return value
-  return value.repeat(weight.copies, axis=weight.axes.index("kv_heads"))

@@ -37,6 +37,12 @@ def _compiled(model):
   return functools.partial(step, params)
 
 
+def forget():
+  """Lets go of all models; the real one is half a gigabyte."""
+  load.cache_clear()
+  _compiled.cache_clear()
+
+
 class PagedSession:
   """Tables of pages, one row a request; `pool` may be poisoned between."""
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from paged_session import PagedSession, load
+from paged_session import PagedSession, forget, load
 
 from pdjax import config
 from pdjax.models import fetch, gguf_file, presets, tokenizer, transformer
@@ -31,7 +31,7 @@ def _path():
 def _model(path):
   with jax.default_matmul_precision("highest"):
     yield load("smollm2-135m", kind="fetched")
-  load.cache_clear()
+  forget()
 
 
 @pytest.fixture(name="reference", scope="module")
@@ -90,6 +90,6 @@ def test_reference_text(path, data_dir):
 
 def test_file_of_another_model_is_refused_line_by_line(path):
   with pytest.raises(config.ConfigError) as error:
-    gguf_file.GGUFFile(path).check(presets.preset("tinyllama-1.1b"))
+    gguf_file.opened(path).check(presets.preset("tinyllama-1.1b"))
   assert any("num_layers 30" in line for line in error.value.errors)
   assert len(error.value.errors) == 7
