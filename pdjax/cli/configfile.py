@@ -1,0 +1,111 @@
+"""Finding and reading config files.
+
+A config file is Python with `get_config()`, which returns an
+`ml_collections.ConfigDict` or a plain dict; its docstring says what question
+it answers. It is looked for as a path, then among the package's own configs.
+"""
+
+import ast
+import importlib.util
+import traceback
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pdjax.config import ConfigError
+from pdjax.fieldtypes import near
+from pdjax.schema import Tree
+
+
+def packaged_folders() -> list[Path]:
+  """Where the package's own configs are: installed, or in the checkout."""
+  checkout = Path(__file__).parents[2] / "configs"
+  if (checkout / "__init__.py").is_file():
+    return [checkout]
+  spec = importlib.util.find_spec("pdjax.configs")
+  places = spec.submodule_search_locations if spec else None
+  return [Path(place) for place in places or ()]
+
+
+def configs_in(folder: Path) -> list[Path]:
+  """The config files of a folder, by name."""
+  return sorted(
+      path for path in folder.glob("*.py") if not path.name.startswith("_")
+  )
+
+
+def find(name: str) -> Path:
+  """The file that `--config=name` means.
+
+  Raises:
+    ConfigError: there is none.
+  """
+  given = Path(name).expanduser()
+  stem = given.name.removesuffix(".py")
+  # 'x' and 'configs/x' also name the packaged x, wherever one stands.
+  owned = given.parent in (Path("."), Path("configs"))
+  folders = [given.parent, *(packaged_folders() if owned else [])]
+  for folder in folders:
+    for path in (folder / given.name, folder / f"{stem}.py"):
+      if path.is_file():
+        return path
+  known = [path.stem for folder in folders for path in configs_in(folder)]
+  wanted = near(stem, known) or "; see --list_configs"
+  raise ConfigError([f"--config={name}: no such file{wanted}"])
+
+
+def question(path: Path) -> str:
+  """A config file's docstring, read without running the file."""
+  try:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+  except (SyntaxError, UnicodeDecodeError):
+    return ""
+  return ast.get_docstring(tree) or ""
+
+
+def load(path: Path) -> Tree:
+  """What a config file's `get_config()` returns, as plain dicts.
+
+  Raises:
+    ConfigError: the file does not run, or gives something else.
+  """
+  module = types.ModuleType(f"pdjax_config_{path.stem}")
+  module.__file__ = str(path)
+  try:
+    code = compile(path.read_bytes(), str(path), "exec")
+    exec(code, module.__dict__)
+    made = module.__dict__["get_config"]() if _has(module) else None
+  except Exception as error:  # whatever a user's file raises
+    raise ConfigError([_failure(path, error)]) from error
+  if not _has(module):
+    raise ConfigError([f"{path}: has no function get_config()"])
+  tree = _plain(made)
+  if not isinstance(tree, dict):
+    raise ConfigError(
+        [f"{path}: get_config() must return a ConfigDict, got {made!r}"]
+    )
+  return tree
+
+
+def _has(module: types.ModuleType) -> bool:
+  return callable(getattr(module, "get_config", None))
+
+
+def _failure(path: Path, error: Exception) -> str:
+  frames = traceback.extract_tb(error.__traceback__)
+  lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+  line = getattr(error, "lineno", None) or (lines[-1] if lines else None)
+  place = f"{path}:{line}" if line else str(path)
+  what = error.msg if isinstance(error, SyntaxError) else error
+  return f"{place}: {type(error).__name__}: {what}".replace("\n", " ")
+
+
+def _plain(value: Any) -> Any:
+  if hasattr(value, "to_dict"):
+    value = value.to_dict()
+  if isinstance(value, Mapping):
+    return {key: _plain(item) for key, item in value.items()}
+  if isinstance(value, (tuple, list)):
+    return tuple(map(_plain, value))
+  return value

@@ -1,0 +1,129 @@
+"""The command line of `python -m pdjax.experiment`, parsed by hand.
+
+Flags are spelt as absl spells them. Unlike absl's ml_collections flags, a
+mistake is one line with the nearest name, and all of them are shown together.
+Values are kept as text: their types are the schema's business.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+from pdjax.fieldtypes import near
+from pdjax.sweep.overrides import Flag
+
+USAGE = """\
+Runs one experiment: every cell of a config's sweep, then the comparison.
+
+  python -m pdjax.experiment --config=configs/quickstart.py
+
+  --config=FILE            configs/x.py, configs/x, or x: a file, or a config
+                           that comes with the package
+  --config.FIELD=VALUE     sets one field, e.g. --config.strategy.chunk_size=256
+  --sweep='FIELD=V1,V2'    runs one cell a value; give it again for a grid.
+                           'repeat=0,1' runs equal cells again (noise floor)
+  --output_dir=DIR         where results go (default: results)
+  --dry_run                shows the cells and which of them are done
+  --print_config           shows every cell's resolved config and stops
+  --list_configs           shows the configs there are and what they answer
+  --help                   shows this
+
+In a config with blocks, FIELD starts with the block's name. A field takes
+`none`, numbers, strings without quotes, tuples as 128,256. Cells that are done
+are not run again. Exit status: 0 all cells done, 1 a cell failed, 2 a mistake
+in what was asked; then nothing has been written.
+"""
+
+_SWITCHES = ("dry_run", "print_config", "list_configs", "help")
+_NAMES = ("config", "sweep", "output_dir", *_SWITCHES)
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
+
+
+@dataclasses.dataclass(kw_only=True)
+class Flags:
+  """What was asked on the command line."""
+
+  config: str | None = None
+  overrides: list[Flag] = dataclasses.field(default_factory=list)
+  sweeps: list[Flag] = dataclasses.field(default_factory=list)
+  output_dir: str = "results"
+  dry_run: bool = False
+  print_config: bool = False
+  list_configs: bool = False
+  help: bool = False
+
+
+def parse(arguments: Sequence[str]) -> tuple[Flags, list[str]]:
+  """The flags, and a line for each argument that is not understood."""
+  flags, errors = Flags(), []
+  rest = list(arguments)
+  while rest:
+    argument = rest.pop(0)
+    if argument in ("-h", "-?"):
+      flags.help = True
+    elif not argument.startswith("--"):
+      errors.append(_stray(argument))
+    else:
+      _take(flags, argument[2:], rest, errors)
+  return flags, errors
+
+
+def _take(
+    flags: Flags, argument: str, rest: list[str], errors: list[str]
+) -> None:
+  name, equals, text = argument.partition("=")
+  if name in _SWITCHES or name.removeprefix("no") in _SWITCHES:
+    _switch(flags, name, text if equals else None, errors)
+    return
+  if name not in _NAMES and not name.startswith("config."):
+    errors.append(_unknown(name))
+    return
+  if not equals:
+    if not rest or rest[0].startswith("--"):
+      errors.append(f"--{name}: needs a value, as in --{name}=VALUE")
+      return
+    text = rest.pop(0)
+  if name == "sweep":
+    _sweep(flags, text, errors)
+  elif name.startswith("config."):
+    flags.overrides.append((name.removeprefix("config."), text))
+  elif text:
+    setattr(flags, name, text)
+  else:
+    errors.append(f"--{name}: needs a value")
+
+
+def _switch(
+    flags: Flags, name: str, text: str | None, errors: list[str]
+) -> None:
+  if name not in _SWITCHES:
+    name, on = name.removeprefix("no"), False
+  else:
+    on = True if text is None else _TRUTH.get(text.lower())
+  if on is None:
+    errors.append(f"--{name}: expected true or false, got {text!r}")
+  else:
+    setattr(flags, name, on)
+
+
+def _sweep(flags: Flags, text: str, errors: list[str]) -> None:
+  path, equals, values = text.partition("=")
+  path = path.strip().removeprefix("config.")
+  if path and equals:
+    flags.sweeps.append((path, values))
+  else:
+    errors.append(
+        f"--sweep={text}: expected FIELD=VALUES, as in"
+        " --sweep='strategy.chunk_size=128,256'"
+    )
+
+
+def _stray(argument: str) -> str:
+  name = argument.lstrip("-").partition("=")[0]
+  if argument.startswith("-") and name in _NAMES:
+    return f"{argument}: flags have two dashes: --{argument.lstrip('-')}"
+  return f"{argument}: not a flag; did you mean --config={argument}?"
+
+
+def _unknown(name: str) -> str:
+  wanted = near(name, _NAMES).replace("mean '", "mean '--")
+  return f"--{name}: no such flag" + (wanted or "; see --help")

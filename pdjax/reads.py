@@ -1,0 +1,198 @@
+"""Which fields a run reads, and what an unsaid one stands for.
+
+A field that the strategy, the backend or the workload never reads is an error
+in a single run and is dropped from a sweep's cell, so that equal cells merge.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pdjax import config
+from pdjax.config import Run, TransferPlan, parse_split
+
+
+@dataclasses.dataclass(frozen=True)
+class _Reads:
+  """Fields (a path or the start of one) and when a run reads them."""
+
+  paths: tuple[str, ...]
+  when: Callable[[Run], bool]
+  reason: str
+
+
+def _builtin(*kinds: str) -> Callable[[Run], bool]:
+  """One of these strategies, or another than ours, which may read anything."""
+  others = set(config.BUILTIN_STRATEGIES).difference(kinds)
+  return lambda run: run.strategy.kind not in others
+
+
+def _simulated(run: Run) -> bool:
+  return run.backend.kind == "simulated"
+
+
+def _measured(run: Run) -> bool:
+  return run.backend.kind == "jax"
+
+
+def _from_trace(run: Run) -> bool:
+  return run.workload.kind != "synthetic"
+
+
+def _users(run: Run) -> bool:
+  return run.strategy.kind not in config.BUILTIN_STRATEGIES
+
+
+def _moves_pages(run: Run) -> bool:
+  return _users(run) or run.strategy.kind == "disaggregated"
+
+
+def _lengths(name: str, *kinds: str) -> Callable[[Run], bool]:
+  return lambda run: getattr(run.workload, name).kind in kinds
+
+
+_READS = (
+    _Reads(
+        ("strategy.chunk_size", "cluster.pools.chunk_size"),
+        _builtin("chunked", "disaggregated"),
+        "continuous batching does not chunk prompts",
+    ),
+    _Reads(
+        ("strategy.max_num_batched_tokens",),
+        _builtin("continuous", "disaggregated"),
+        "chunked prefill is bounded by strategy.chunk_size",
+    ),
+    _Reads(
+        ("strategy.first_token", "strategy.transfer"),
+        _moves_pages,
+        "only disaggregation hands requests over",
+    ),
+    _Reads(
+        ("strategy.options",),
+        _users,
+        "only a user's policy ('module:factory') takes options",
+    ),
+    _Reads(
+        ("cluster.link",),
+        lambda run: _simulated(run) and _moves_pages(run),
+        "only simulated disaggregation has a link to describe",
+    ),
+    _Reads(
+        ("cluster.chip", "cluster.pools.chip", "cluster.hbm_utilization"),
+        _simulated,
+        "the jax backend runs on the chips it finds",
+    ),
+    _Reads(
+        (
+            "cluster.host_devices", "cluster.share_devices", "model.weights",
+            "model.seed", "sampling.temperature", "engine.matmul_precision",
+            "engine.attention", "engine.verify_tokens",
+            "strategy.transfer.verify",
+        ),
+        _measured,
+        "the simulator computes no tokens and uses no devices",
+    ),
+    _Reads(
+        ("sampling.seed",),
+        lambda run: _measured(run) and run.sampling.temperature > 0,
+        "greedy sampling draws nothing",
+    ),
+    _Reads(
+        ("cluster.split", "cluster.tp", "cluster.pp"),
+        lambda run: run.cluster.pools is None,
+        "cluster.pools says it already",
+    ),
+    _Reads(
+        ("workload.path", "workload.skip_requests", "workload.length_scale"),
+        _from_trace,
+        "a synthetic workload has no trace",
+    ),
+    _Reads(
+        ("workload.prompt", "workload.output"),
+        lambda run: not _from_trace(run),
+        "the trace has the lengths",
+    ),
+    _Reads(
+        ("workload.time_scale",),
+        lambda run: arrival_of(run.workload) == "trace",
+        "arrivals do not come from a trace",
+    ),
+    _Reads(
+        ("workload.rate",),
+        lambda run: arrival_of(run.workload) not in ("trace", "all_at_once"),
+        "the arrivals have no rate to set",
+    ),
+    _Reads(
+        ("workload.arrival_cv",),
+        lambda run: arrival_of(run.workload) == "gamma",
+        "only gamma arrivals have a coefficient of variation",
+    ),
+    *(
+        _Reads((f"workload.{name}.{field}",), _lengths(name, *kinds), reason)
+        for name in ("prompt", "output")
+        for field, kinds, reason in (
+            ("mean", ("fixed", "lognormal"), "empirical lengths are drawn"
+             " from values"),
+            ("cv", ("lognormal",), "only lognormal lengths vary by cv"),
+            ("low", ("lognormal",), "only lognormal lengths are cut"),
+            ("high", ("lognormal",), "only lognormal lengths are cut"),
+            ("values", ("empirical",), "only empirical lengths have values"),
+        )
+    ),
+)
+
+
+def vain(run: Run, said: Iterable[str]) -> dict[str, str]:
+  """The fields among `said` that the run never reads, and why."""
+  result: dict[str, str] = {}
+  for path in said:
+    for reads in _READS:
+      if _within(path, reads.paths) and not reads.when(run):
+        result.setdefault(path, reads.reason)
+  return result
+
+
+def _within(path: str, heads: tuple[str, ...]) -> bool:
+  return any(path == head or path.startswith(head + ".") for head in heads)
+
+
+def roles_of(run: Run) -> set[str]:
+  """The roles of the run's workers; empty if the split cannot be read."""
+  if run.cluster.pools is not None:
+    return {pool.role for pool in run.cluster.pools}
+  try:
+    return set(parse_split(run.cluster.split))
+  except ValueError:
+    return set()
+
+
+def arrival_of(workload: config.Workload) -> str:
+  """The arrival process, said or implied."""
+  implied = "poisson" if workload.kind == "synthetic" else "trace"
+  return workload.arrival or implied
+
+
+def resolved(run: Run) -> Run:
+  """The run with what was left unsaid filled in, where it has a meaning."""
+  strategy, workload = run.strategy, run.workload
+  kind = strategy.kind
+  said: dict[str, Any] = {}
+  if kind == "chunked" and strategy.chunk_size is None:
+    said["chunk_size"] = 512
+  if kind != "chunked" and strategy.max_num_batched_tokens is None:
+    said["max_num_batched_tokens"] = 8192
+  if _moves_pages(run) and {"P", "D"} <= roles_of(run):
+    said["first_token"] = strategy.first_token or "at_prefill"
+    said["transfer"] = strategy.transfer or TransferPlan()
+  num_requests = workload.num_requests
+  if workload.kind == "synthetic" and num_requests is None:
+    num_requests = 100
+  return dataclasses.replace(
+      run,
+      strategy=dataclasses.replace(strategy, **said),
+      workload=dataclasses.replace(
+          workload,
+          arrival=arrival_of(workload),  # pyright: ignore[reportArgumentType]
+          num_requests=num_requests,
+      ),
+  )
