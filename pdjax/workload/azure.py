@@ -19,6 +19,7 @@ _TIME = re.compile(
     r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:\.(\d{1,12}))?(Z|[+-]\d\d:\d\d)?",
     re.ASCII,
 )
+_WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
 
 class Parser:
@@ -79,13 +80,9 @@ def time_ps(text: str) -> int:
 
 
 def _tokens(name: str, text: str) -> int:
-  try:
-    tokens = int(text)
-  except ValueError:
-    raise ValueError(
-        f"{name} {text[:40]!r} is not a whole number"
-    ) from None
-  return checked_length(name, tokens)
+  if not _WHOLE.fullmatch(text):
+    raise ValueError(f"{name} {text[:40]!r} is not a whole number")
+  return checked_length(name, int(text))
 
 
 def _fields(line: str) -> list[str]:

@@ -1,7 +1,6 @@
 """What is wrong with a workload's configuration, seen before any file is read.
 
-One clear line a mistake. A field that would be ignored is a mistake too: a
-knob that turns nothing must not look like one that does.
+One clear line a mistake. Whether a field is read at all is asked elsewhere.
 """
 
 import math
@@ -20,8 +19,6 @@ _SCALES = {
     "length_scale": (1e-4, 1e3),
 }
 
-_DEFAULT = config.Workload()
-
 
 def arrival_of(workload: config.Workload) -> str:
   """The arrival process, with None filled in."""
@@ -30,50 +27,15 @@ def arrival_of(workload: config.Workload) -> str:
   return "poisson" if workload.kind == "synthetic" else "trace"
 
 
-def inapplicable(workload: config.Workload) -> dict[str, str]:
-  """Fields that were said in vain, and what makes them so."""
-  arrival = arrival_of(workload)
-  kind_says = f"kind={workload.kind!r}"
-  arrival_says = f"arrival={arrival!r}"
-  vain = {}
-  if workload.kind == "synthetic":
-    for name in ("path", "skip_requests", "length_scale"):
-      vain[name] = kind_says
-  else:
-    vain |= {"prompt": kind_says, "output": kind_says}
-  if arrival != "trace":
-    vain["time_scale"] = arrival_says
-  if arrival not in _RATED:
-    vain["rate"] = arrival_says
-  if arrival != "gamma":
-    vain["arrival_cv"] = arrival_says
-  return {
-      name: why
-      for name, why in vain.items()
-      if getattr(workload, name) != getattr(_DEFAULT, name)
-  }
-
-
 def mistakes(workload: config.Workload) -> list[str]:
   """A line for each mistake, all of them."""
   return [
-      *_ignored(workload),
       *_out_of_range(workload),
       *_arrival(workload),
       *_lengths(workload),
       *_blocks(workload),
       *_protocol(workload),
   ]
-
-
-def _ignored(workload: config.Workload) -> Iterator[str]:
-  for name, why in inapplicable(workload).items():
-    value = getattr(workload, name)
-    shown = "" if name in ("prompt", "output") else f"={value!r}"
-    hint = ""
-    if name == "rate" and why == "arrival='trace'":
-      hint = "; take time_scale, or another arrival"
-    yield f"workload.{name}{shown}: has no effect with {why}{hint}"
 
 
 def _out_of_range(workload: config.Workload) -> Iterator[str]:
@@ -121,21 +83,12 @@ def _lengths(workload: config.Workload) -> Iterator[str]:
 
 
 def _law(name: str, lengths: config.Lengths) -> Iterator[str]:
-  used = {
-      "fixed": ("mean",),
-      "lognormal": ("mean", "cv", "low", "high"),
-      "empirical": ("values",),
-  }[lengths.kind]
-  default = config.Lengths()
-  for field in ("cv", "low", "high", "values"):
-    if field not in used and getattr(lengths, field) != getattr(default, field):
-      yield f"{name}.{field}: has no effect with kind={lengths.kind!r}"
-  if "mean" in used:
-    yield from _mean(name, lengths)
-  if "low" in used:
-    yield from _bounds(name, lengths)
-  if "values" in used:
+  if lengths.kind == "empirical":
     yield from _values(name, lengths)
+  else:
+    yield from _mean(name, lengths)
+  if lengths.kind == "lognormal":
+    yield from _bounds(name, lengths)
 
 
 def _mean(name: str, lengths: config.Lengths) -> Iterator[str]:

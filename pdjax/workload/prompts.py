@@ -9,6 +9,7 @@ import ast
 import functools
 import pathlib
 import re
+import sys
 import sysconfig
 from collections.abc import Callable, Iterator
 
@@ -65,7 +66,8 @@ def english_text() -> str:
   folder = pathlib.Path(sysconfig.get_path("stdlib"))
   paragraphs: dict[str, None] = {}
   for file in sorted(folder.glob("*.py")):
-    paragraphs.update(dict.fromkeys(_prose(file)))
+    if file.stem in sys.stdlib_module_names:
+      paragraphs.update(dict.fromkeys(_prose(file)))
   if not paragraphs:
     raise ConfigError([
         "real prompts: this Python has no sources of its standard library in"

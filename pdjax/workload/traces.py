@@ -31,6 +31,9 @@ SAMPLES: dict[Format, str] = {
 
 SHOWN_ERRORS = 5
 
+_OPENINGS: dict[Format, str] = {"azure": "TIMESTAMP", "mooncake": "{"}
+"""How a file of each format begins."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Trace:
@@ -99,6 +102,7 @@ def _rows(format: Format, file: pathlib.Path, text: str) -> list[Row]:
   ]
   if not lines:
     raise ConfigError([f"{file}: the trace is empty"])
+  _refuse_other(format, file, lines[0][1])
   parse = _parser(format, file, lines)
   rows, errors = [], []
   for number, line in lines:
@@ -110,6 +114,15 @@ def _rows(format: Format, file: pathlib.Path, text: str) -> list[Row]:
   if not rows:
     raise ConfigError([f"{file}: the trace has a header but no row"])
   return rows
+
+
+def _refuse_other(format: Format, file: pathlib.Path, first: str) -> None:
+  for other, opening in _OPENINGS.items():
+    if other != format and first.lstrip().startswith(opening):
+      raise ConfigError([
+          f"{file}: not a trace of kind {format!r}; did you mean"
+          f" workload.kind={other!r}?"
+      ])
 
 
 def _lines(text: str) -> list[str]:
