@@ -21,7 +21,8 @@ LATE_SHARE = 0.05
 
 GROWTH_SHARE = 0.1
 """A queue kept growing when, over the second half of the arrivals, more than
-this share of them added to it (and more than chance would: a square root)."""
+this share of them added to it (and more than chance would: a square root). In
+the queue is who has arrived, not ended, and not begun to decode."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,9 +97,14 @@ def queue_grew(table: RequestTable) -> bool:
   half = len(arrival_ns) // 2
   if half < 1 or arrival_ns[half] == arrival_ns[-1]:
     return False
-  ended_ns = np.sort(np.ma.compressed(table["ended_ns"]))
+  never = np.iinfo(np.int64).max
+  left_ns = np.minimum(
+      np.ma.filled(table["first_decode_ns"], never),
+      np.ma.filled(table["ended_ns"], never),
+  )
+  left_ns.sort()
   middle, last = (
-      arrived - np.searchsorted(ended_ns, at_ns, side="right")
+      arrived - np.searchsorted(left_ns, at_ns, side="right")
       for arrived, at_ns in (
           (half + 1, arrival_ns[half]), (len(arrival_ns), arrival_ns[-1]),
       )
