@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pdjax import config
-from pdjax.config import Pool, Run, parse_split
+from pdjax.config import Run, parse_split
 from pdjax.fieldtypes import near
 from pdjax.reads import roles_of
 
@@ -105,20 +105,12 @@ def _cluster_problems(run: Run) -> Iterator[str]:
   if cluster.pools is not None and not cluster.pools:
     yield "cluster.pools: needs at least one pool"
     return
-  pools = config.pools_of(run)
   if run.backend.kind == "simulated":
-    if any(pool.chip is None for pool in pools):
+    if any(pool.chip is None for pool in config.pools_of(run)):
       yield (
           "cluster.chip: the simulated backend needs a chip, for instance"
           " 'h100-sxm'"
       )
-  else:
-    for place, pool in _placed(run, pools):
-      if pool.pp > 1:
-        yield (
-            f"{place}pp: the jax backend has no pipeline parallelism, got"
-            f" {pool.pp}"
-        )
 
 
 def _parallel_problems(
@@ -136,12 +128,6 @@ def _parallel_problems(
     if degree < 1:
       place = f"{path}.{role}" if role else path
       yield f"{place}: must be at least 1, got {degree}"
-
-
-def _placed(run: Run, pools: tuple[Pool, ...]) -> Iterator[tuple[str, Pool]]:
-  for index, pool in enumerate(pools):
-    said = run.cluster.pools is not None
-    yield (f"cluster.pools[{index}]." if said else "cluster."), pool
 
 
 def _strategy_problems(run: Run) -> Iterator[str]:

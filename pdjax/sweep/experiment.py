@@ -6,7 +6,8 @@ sections besides those of `config.Run`:
   name    folder of the results; default: the file's name
   sweep   grid   {field: values}, all combinations
           zip    {field: values}, varied together
-          cases  {name: {field: value}}, or a tuple of {field: value}
+          cases  ({"name": label, field: value, ...}, ...), in this order;
+                 or {label: {field: value, ...}}
           seeds  values of workload.seed
   then    'module:function', called as function(folder, say) when the cells
           are done; folder is the experiment's, say(text) prints a line
@@ -223,10 +224,19 @@ def _cases(path: str, tree: Any) -> tuple[tuple[str, Said], ...]:
         (str(name), _fields(f"{path}.{name}", case))
         for name, case in tree.items()
     )
+  if not isinstance(tree, (tuple, list)):
+    raise ConfigError([f"{path}: expected cases, got {tree!r}"])
   return tuple(
-      (_case_name(fields), fields)
-      for fields in (_fields(path, case) for case in tree)
+      _case(f"{path}[{index}]", case) for index, case in enumerate(tree)
   )
+
+
+def _case(path: str, tree: Any) -> tuple[str, Said]:
+  """One case of a tuple; `name` is its label, else what it sets."""
+  named = isinstance(tree, Mapping) and "name" in tree
+  rest = {k: v for k, v in tree.items() if k != "name"} if named else tree
+  fields = _fields(path, rest)
+  return (str(tree["name"]) if named else _case_name(fields)), fields
 
 
 def _case_name(said: Said) -> str:

@@ -1,0 +1,59 @@
+"""`python -m pdjax.experiment`: a config's cells, run and compared.
+
+Everything that can be checked is checked before anything is written. Modules
+that take time to import are imported when they are needed, so that `--help`
+and mistakes in flags are answered at once.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from pdjax.cli import flags as flags_module
+from pdjax.config import ConfigError
+
+OK, CELL_FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str]) -> int:
+  """Does what the command line asks; returns the exit status."""
+  try:
+    return _main(arguments)
+  except ConfigError as error:
+    for line in error.errors:
+      print(line, file=sys.stderr)
+    return MISTAKE
+  except KeyboardInterrupt:
+    print("interrupted; finished cells are kept", file=sys.stderr)
+    return INTERRUPTED
+  except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    sys.stderr.close()
+    return OK
+
+
+def _main(arguments: Sequence[str]) -> int:
+  flags, errors = flags_module.parse(arguments)
+  if flags.help:
+    print(flags_module.USAGE, end="")
+    return OK
+  if flags.list_configs and not errors:
+    from pdjax.cli.listing import listing
+
+    print(listing())
+    return OK
+  if flags.config is None:
+    errors.append("--config: say which, as in --config=x; see --list_configs")
+    raise ConfigError(errors)
+  from pdjax.cli import plan, session
+
+  planned = plan.plan(flags, errors)
+  if flags.print_config:
+    print(plan.as_json(planned))
+    return OK
+  if flags.dry_run:
+    session.show(planned)
+    return OK
+  return CELL_FAILED if session.run(planned) else OK
+
+
+if __name__ == "__main__":
+  sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,153 @@
+"""From flags to cells: nothing runs and nothing is written here."""
+
+import dataclasses
+import importlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pdjax import schema
+from pdjax.cli import configfile, preflight
+from pdjax.cli.flags import Flags
+from pdjax.config import ConfigError
+from pdjax.sweep import devices, source
+from pdjax.sweep.cells import Cell, Cells, distinct, section_of, spread
+from pdjax.sweep.experiment import Experiment, experiments_of
+from pdjax.sweep.store import Store
+
+Then = Callable[[Path, Callable[[str], None]], Any]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Part:
+  """One experiment and where it stands in a config with blocks."""
+
+  experiment: Experiment
+  cells: Cells
+  store: Store
+  question: str
+  then: Then | None
+
+  @property
+  def name(self) -> str:
+    return self.experiment.name
+
+
+def plan(flags: Flags, errors: list[str]) -> list[Part]:
+  """The experiments that the flags ask for.
+
+  Args:
+    errors: lines of mistakes found so far.
+
+  Raises:
+    ConfigError: every mistake, one line each.
+  """
+  assert flags.config is not None
+  path = _found(flags.config, errors)
+  question = configfile.question(path)
+  experiments, more = experiments_of(
+      configfile.load(path), path.stem, flags.overrides, flags.sweeps
+  )
+  errors += more
+  if not flags.print_config:
+    first_line = question.partition("\n")[0]
+    print(f"{path.stem}: {first_line}" if first_line else path.stem, flush=True)
+  spreads = [_spread(one, errors, len(experiments) > 1) for one in experiments]
+  thens = [_then(one, errors) for one in experiments]
+  errors += _reads_errors(experiments)
+  output = Path(flags.output_dir)
+  errors += _unwritable(output)
+  if errors:
+    raise ConfigError(list(dict.fromkeys(errors)))
+  return [
+      Part(
+          experiment=one,
+          cells=distinct(map(_with_inputs, cells)),
+          store=Store(output / one.name),
+          question=question,
+          then=then,
+      )
+      for one, cells, then in zip(experiments, spreads, thens, strict=True)
+  ]
+
+
+def _found(name: str, errors: list[str]) -> Path:
+  try:
+    return configfile.find(name)
+  except ConfigError as error:
+    raise ConfigError([*errors, *error.errors]) from None
+
+
+def _spread(
+    one: Experiment, errors: list[str], several: bool
+) -> tuple[Cell, ...]:
+  if one.reads:
+    return ()
+  doubtful = {section_of(line) for line in errors}
+  cells, mistakes = spread(one.tree, one.sweep, preflight.inspect, doubtful)
+  block = one.name.partition("/")[2] + ": " if several else ""
+  errors += [block + line for line in mistakes]
+  return cells
+
+
+def _with_inputs(cell: Cell) -> Cell:
+  return dataclasses.replace(cell, inputs=preflight.inputs_of(cell.run))
+
+
+def _then(one: Experiment, errors: list[str]) -> Then | None:
+  if not one.then:
+    if one.reads:
+      errors.append(f"{one.name}: reads needs then='module:function'")
+    return None
+  module, _, function = one.then.partition(":")
+  try:
+    return getattr(importlib.import_module(module), function)
+  except Exception as error:  # whatever a user's module raises
+    errors.append(f"then: {one.then!r}: {type(error).__name__}: {error}")
+    return None
+
+
+def _reads_errors(experiments: list[Experiment]) -> list[str]:
+  names = [one.name for one in experiments]
+  return [
+      f"reads: {one.reads!r} is no earlier block of this config"
+      for place, one in enumerate(experiments)
+      if one.reads and one.reads not in names[:place]
+  ]
+
+
+def _unwritable(output: Path) -> list[str]:
+  existing = output.absolute()
+  while not existing.exists():
+    existing = existing.parent
+  if not existing.is_dir():
+    return [f"--output_dir={output}: {existing} is not a folder"]
+  if not os.access(existing, os.W_OK):
+    return [f"--output_dir={output}: {existing} cannot be written to"]
+  return []
+
+
+def made_by(cell: Cell) -> dict[str, str]:
+  """What a finished run of the cell must have been made by to count."""
+  run = cell.run
+  measured = run.backend.kind == "jax"
+  device_kind = devices.devices_of(run).kind if measured else ""
+  return source.made_by(run.strategy.kind, device_kind)
+
+
+def as_json(parts: list[Part]) -> str:
+  """Every cell's resolved config, by experiment."""
+  shown = {
+      part.name: [
+          {
+              "label": cell.label,
+              "cell": cell.id,
+              "config": schema.tree_of(cell.run),
+          }
+          for cell in part.cells.cells
+      ]
+      for part in parts
+  }
+  return json.dumps(shown, indent=2)

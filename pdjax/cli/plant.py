@@ -1,0 +1,57 @@
+"""What does the work of a run: a backend with its pages, chips and facts.
+
+The one place where the two backends meet. Each is imported only when it is
+asked for, so a simulated run loads no JAX.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pdjax.config import Run
+from pdjax.metrics.flags import Facts
+from pdjax.schedule.loop import Backend
+from pdjax.workload.workload import Workload
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plant:
+  """A backend ready to serve, and what it can say about itself."""
+
+  backend: Backend
+  pool_pages: Sequence[int]
+  """Usable pages of each worker."""
+  conditions: dict[str, Any]
+  """Arguments of `metrics.conditions.conditions`."""
+  devices: Sequence[str] = ()
+  costs: Sequence[dict] = ()
+  """Where simulated costs come from."""
+  facts: Callable[[], Facts] = Facts
+  """After serving: what only the backend knows."""
+  write: Callable[[Path], None] = lambda folder: None
+  """After serving: files of the backend's own."""
+  close: Callable[[], None] = lambda: None
+
+
+def plant_of(
+    run: Run, workload: Workload, progress: Callable[[str], None]
+) -> Plant:
+  """Builds the backend a config names.
+
+  Raises:
+    ConfigError: the model, chips or devices do not go together.
+  """
+  return _simulated(run, workload)
+
+
+def _simulated(run: Run, workload: Workload) -> Plant:
+  from pdjax.simulate.cluster import cluster_of
+
+  cluster = cluster_of(run)
+  return Plant(
+      backend=cluster.backend(workload.requests, workload.output_tokens),
+      pool_pages=cluster.pool_pages,
+      conditions={"cost_profile": "first principles, uncalibrated"},
+      costs=cluster.provenance,
+  )
