@@ -6,14 +6,17 @@ knows a model or moves data.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from pdjax import config
 
 TP = "tp"
+
+Device = Any
+"""A `jax.Device`, which is a variable to type checkers."""
 
 RULES: Mapping[str, str | None] = {
     "vocab": TP,
@@ -31,7 +34,7 @@ RULES: Mapping[str, str | None] = {
 """Logical axis -> mesh axis; None is whole on every device."""
 
 
-def make_mesh(devices: Sequence[jax.Device], tp: int) -> Mesh:
+def make_mesh(devices: Sequence[Device], tp: int) -> Mesh:
   """A mesh of the first `tp` devices along the axis "tp".
 
   Raises:
@@ -73,11 +76,11 @@ def replicated(mesh: Mesh) -> NamedSharding:
 
 
 def split_devices(
-    devices: Sequence[jax.Device],
+    devices: Sequence[Device],
     pools: Sequence[config.Pool],
     *,
     share: bool = False,
-) -> list[tuple[jax.Device, ...]]:
+) -> list[tuple[Device, ...]]:
   """Each worker's devices, in the order of the pools.
 
   Groups are disjoint; with `share` every worker gets the first `tp` devices.

@@ -98,9 +98,13 @@ def chunk_prefill(
   blocks = jax.tree.map(
       lambda x: x.reshape(-1, block, *x.shape[1:]), (q_UNH, row_U, position_U)
   )
-  out = jax.lax.map(
-      lambda xs: _block_attention(*xs, kv_P2KCH, page_RM, scale), blocks
-  )
+  def attend(xs):
+    q_UNH, row_U, position_U = xs
+    return _block_attention(
+        q_UNH, row_U, position_U, kv_P2KCH, page_RM, scale
+    )
+
+  out = jax.lax.map(attend, blocks)
   return out.reshape(-1, *q_UNH.shape[1:])[:U]
 
 

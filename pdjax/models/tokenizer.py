@@ -26,7 +26,7 @@ class Tokenizer:
     from tokenizers import Tokenizer, decoders, models
 
     vocabulary = {token: index for index, token in enumerate(tokens)}
-    pairs = [tuple(merge.split(" ", 1)) for merge in merges]
+    pairs = [(a, b) for a, b in (merge.split(" ", 1) for merge in merges)]
     bpe = models.BPE(vocab=vocabulary, merges=pairs)
     self._tokenizer = Tokenizer(bpe)
     self._tokenizer.pre_tokenizer = _pre_tokenizer()

@@ -1,0 +1,117 @@
+"""Paged attention against ten lines of numpy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pdjax import ops
+
+N, K, C, H, P, SCALE = 4, 2, 4, 8, 12, 0.3
+RNG = np.random.default_rng(0)
+KV_P2KCH = RNG.standard_normal((P, 2, K, C, H), np.float32)
+CHUNK_PREFILL = jax.jit(ops.chunk_prefill, static_argnames="scale")
+
+
+def _attend(q_NH, pages, length):
+  """One query over the first `length` cells of its pages, float64."""
+  kv = KV_P2KCH[np.asarray(pages)].astype(np.float64)
+  out = np.zeros((N, H))
+  for n in range(N):
+    key, value = (
+        kv[:, i, n * K // N].reshape(-1, H)[:length] for i in (0, 1)
+    )
+    weight = np.exp(SCALE * key @ q_NH[n])
+    out[n] = weight @ value / weight.sum()
+  return out
+
+
+def _close(got, want):
+  np.testing.assert_allclose(got, np.array(want), atol=1e-5)
+
+
+@pytest.mark.parametrize("lengths", [(1, 4, 5), (12, 11, 8)])
+def test_paged_decode(lengths):
+  q_BNH = RNG.standard_normal((3, N, H), np.float32)
+  page_BM = np.array([[1, 2, 3], [7, 5, 4], [9, 8, 2]], np.int32)
+  out_BNH = ops.paged_decode(
+      q_BNH, KV_P2KCH, page_BM, jnp.array(lengths), scale=SCALE
+  )
+  _close(out_BNH, [
+      _attend(*row) for row in zip(q_BNH, page_BM, lengths, strict=True)
+  ])
+
+
+def test_empty_decode_slot_gives_zeros_even_from_nan():
+  q_BNH = np.ones((1, N, H), np.float32)
+  kv = np.full_like(KV_P2KCH, np.nan)
+  out_BNH = ops.paged_decode(
+      q_BNH, kv, np.zeros((1, 2), np.int32), jnp.zeros(1, jnp.int32),
+      scale=SCALE,
+  )
+  assert not np.asarray(out_BNH).any()
+
+
+@pytest.mark.parametrize("padding", [0, 3])
+def test_chunk_prefill_of_two_requests(padding):
+  """Positions 2..8 of one request, 0..4 of another, then padding."""
+  page_RM = np.array([[3, 1, 10], [6, 2, 0], [0, 0, 0]], np.int32)
+  row = np.array([0] * 7 + [1] * 5 + [-1] * padding, np.int32)
+  position = np.array(
+      [*range(2, 9), *range(5)] + [0] * padding, np.int32
+  )
+  q_UNH = RNG.standard_normal((12 + padding, N, H), np.float32)
+  out_UNH = CHUNK_PREFILL(
+      q_UNH, KV_P2KCH, page_RM, row, position, scale=SCALE
+  )
+  want = [
+      _attend(q_UNH[u], page_RM[row[u]], position[u] + 1) for u in range(12)
+  ]
+  _close(out_UNH, want + [np.zeros((N, H))] * padding)
+
+
+def test_chunk_prefill_over_several_query_blocks():
+  """300 queries of three requests: blocks of 128 hold one or two of them."""
+  page_RM = RNG.integers(1, P, (3, 40)).astype(np.int32)
+  row = np.repeat(np.arange(3, dtype=np.int32), (100, 150, 50))
+  position = np.concatenate([np.arange(n) for n in (100, 150, 50)])
+  q_UNH = RNG.standard_normal((300, N, H), np.float32)
+  out_UNH = CHUNK_PREFILL(
+      q_UNH, KV_P2KCH, page_RM, row, position.astype(np.int32), scale=SCALE
+  )
+  for u in (0, 99, 100, 127, 128, 249, 250, 299):
+    _close(out_UNH[u], _attend(q_UNH[u], page_RM[row[u]], position[u] + 1))
+
+
+def test_chunk_prefill_ignores_nan_past_the_last_token():
+  kv = KV_P2KCH.copy()
+  kv[1, :, :, 2:] = np.nan
+  kv[0] = np.nan
+  q_UNH = RNG.standard_normal((2, N, H), np.float32)
+  out_UNH = CHUNK_PREFILL(
+      q_UNH, kv, np.array([[3, 1, 0]], np.int32), np.zeros(2, np.int32),
+      np.array([4, 5], np.int32), scale=SCALE,
+  )
+  _close(out_UNH, [_attend(q_UNH[u], [3, 1, 0], 5 + u) for u in (0, 1)])
+
+
+def test_kv_write_touches_one_cell_a_token():
+  k_TKH = np.ones((2, K, H), np.float32)
+  out = ops.kv_write(
+      jnp.array(KV_P2KCH), k_TKH, 2 * k_TKH, jnp.array([4, 0]),
+      jnp.array([3, 1]),
+  )
+  want = KV_P2KCH.copy()
+  for page, cell in ((4, 3), (0, 1)):
+    want[page, 0, :, cell], want[page, 1, :, cell] = 1, 2
+  np.testing.assert_array_equal(out, want)
+
+
+def test_bfloat16_stays_bfloat16():
+  q_BNH = jnp.ones((1, N, H), jnp.bfloat16)
+  kv = jnp.asarray(KV_P2KCH, jnp.bfloat16)
+  table, one = jnp.ones((1, 2), jnp.int32), jnp.ones(1, jnp.int32)
+  out = ops.paged_decode(q_BNH, kv, table, one, scale=SCALE)
+  assert out.dtype == jnp.bfloat16
+  # A single cell: the answer is its value.
+  np.testing.assert_array_equal(out[0, 0], kv[1, 1, 0, 0])
