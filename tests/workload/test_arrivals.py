@@ -84,3 +84,10 @@ def test_times_beyond_the_clock_are_one_line():
   with pytest.raises(ConfigError, match="workload.rate=1e-06.*limit") as error:
     arrivals.constant(1000, 1e-6)
   assert len(error.value.errors) == 1
+
+
+def test_gamma_of_cv_1_is_poisson():
+  poisson = arrivals.poisson(2000, 5.0, _rng(1))
+  gamma = arrivals.gamma(2000, 5.0, 1.0, _rng(1))
+  # One law; NumPy draws it alike, but only the law is ours to promise.
+  assert np.diff(gamma).std() == pytest.approx(np.diff(poisson).std(), rel=0.2)

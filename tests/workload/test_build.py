@@ -108,7 +108,7 @@ def test_one_law_does_not_move_the_draws_of_another():
 @pytest.mark.parametrize(
     "change",
     [
-        {"num_requests": 51}, {"seed": 1}, {"arrival": "gamma"},
+        {"num_requests": 51}, {"seed": 1},
         {"arrival": "gamma", "arrival_cv": 2.0}, {"arrival": "constant"},
         {"arrival": "all_at_once"}, {"rate": 4.1},
         {"prompt": Lengths()}, {"output": Lengths()}, {"max_tokens": 100},
