@@ -129,7 +129,8 @@ def _convert_section(
       continue
     before = len(errors)
     converted = convert(hints[name], item, prefix + name, errors)
-    if len(errors) == before:
+    # A section keeps its good fields even if some are wrong.
+    if len(errors) == before or dataclasses.is_dataclass(converted):
       good[name] = converted
   missing = [name for name in _required(section) if name not in value]
   errors += [f"{prefix}{name}: missing" for name in missing]

@@ -99,7 +99,8 @@ def leaves(tree: Mapping, prefix: str = "") -> dict[str, Any]:
   for key, value in tree.items():
     path = f"{prefix}{key}"
     try:
-      if isinstance(value, Mapping) and section_of(hint_of(path)):
+      section = section_of(hint_of(path))
+      if isinstance(value, Mapping) and section:
         result.update(leaves(value, path + "."))
       else:
         result[path] = value

@@ -55,3 +55,18 @@ def _simulated(run: Run, workload: Workload) -> Plant:
       conditions={"cost_profile": "first principles, uncalibrated"},
       costs=cluster.provenance,
   )
+
+
+def pool_pages_of(run: Run) -> Sequence[int]:
+  """Usable pages of each worker, without building a backend.
+
+  Raises:
+    ConfigError: the model does not fit its chips.
+  """
+  if run.backend.kind == "jax":
+    from pdjax.engine import capacity
+
+    return capacity.pool_pages_of(run)
+  from pdjax.simulate.cluster import cluster_of
+
+  return cluster_of(run).pool_pages

@@ -109,6 +109,8 @@ def _now() -> str:
 
 def _compare(part: Part) -> None:
   """Rewrites what is over all runs, and shows this experiment's cells."""
+  from pdjax.cli import compare
+
   cells = part.cells.cells
   part.store.write_summary({
       "name": part.name,
@@ -125,6 +127,14 @@ def _compare(part: Part) -> None:
       ],
       "merged": part.cells.merged,
   })
+  finished = []
+  for cell in cells:
+    folder, _ = part.store.find(cell, made_by(cell))
+    if folder:
+      finished.append(compare.Finished(label=cell.label, folder=folder))
+  if finished:
+    say("\n" + compare.tables(finished))
+    compare.figures(part, finished)
 
 
 def _call_then(part: Part, folders: dict[str, Path]) -> list[str]:

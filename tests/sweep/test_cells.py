@@ -1,0 +1,117 @@
+"""Sweeps spread into cells; equal cells merge; names and ids hold."""
+
+import dataclasses
+
+from pdjax.sweep.cells import Sweep, distinct, spread
+
+BASE = {"cluster": {"chip": "h100-sxm"}, "workload": {"rate": 1.0}}
+CASES = (
+    ("continuous", {"strategy.kind": "continuous"}),
+    ("chunked", {"strategy.kind": "chunked"}),
+)
+SIZES = ("strategy.chunk_size", (128, 256, 512))
+
+
+def cells_of(sweep, tree=BASE):
+  cells, errors = spread(tree, sweep)
+  assert errors == []
+  return distinct(cells)
+
+
+def test_no_sweep_is_one_cell():
+  (cell,) = cells_of(Sweep()).cells
+  assert cell.label == cell.slug == "continuous"
+  assert cell.folder_name == f"continuous-{cell.id[:12]}"
+
+
+def test_a_field_that_a_strategy_never_reads_merges_its_cells():
+  cells = cells_of(Sweep(cases=CASES, grid=(SIZES,)))
+  assert [cell.label for cell in cells.cells] == [
+      "continuous", "chunked chunk_size=128", "chunked chunk_size=256",
+      "chunked chunk_size=512",
+  ]
+  assert cells.merged == 2
+  assert cells.cells[0].run.strategy.chunk_size is None
+
+
+def test_a_default_said_and_unsaid_is_the_same_cell():
+  said = cells_of(Sweep(cases=CASES[1:], grid=(SIZES,))).cells[-1]
+  (unsaid,) = cells_of(Sweep(cases=CASES[1:])).cells
+  assert said.id == unsaid.id
+
+
+def test_a_field_that_no_cell_reads_is_an_error():
+  _, errors = spread(BASE, Sweep(grid=(SIZES,)))
+  assert errors == [
+      "strategy.chunk_size: applies to no cell of the sweep: continuous"
+      " batching does not chunk prompts"
+  ]
+  tree = BASE | {"strategy": {"chunk_size": 64}}
+  _, errors = spread(tree, Sweep())
+  assert errors == [
+      "strategy.chunk_size: does not apply: continuous batching does not chunk"
+      " prompts"
+  ]
+
+
+def test_grid_multiplies_and_zip_does_not():
+  rates = ("workload.rate", (1.0, 2.0))
+  seqs = ("strategy.max_num_seqs", (8, 16))
+  assert len(cells_of(Sweep(grid=(rates, seqs))).cells) == 4
+  labels = [c.label for c in cells_of(Sweep(zip=(rates, seqs))).cells]
+  assert labels == ["rate=1 max_num_seqs=8", "rate=2 max_num_seqs=16"]
+
+
+def test_seeds_are_of_the_workload():
+  cells = cells_of(Sweep(seeds=(0, 1))).cells
+  assert [cell.run.workload.seed for cell in cells] == [0, 1]
+
+
+def test_fields_that_end_alike_are_named_in_full():
+  grid = (("model.seed", (1,)), ("workload.seed", (2,)))
+  tree = {"backend": {"kind": "jax"}, "workload": {"rate": 1.0}}
+  (cell,) = cells_of(Sweep(grid=grid), tree).cells
+  assert cell.label == "model.seed=1 workload.seed=2"
+
+
+def test_repeats_are_told_apart_on_devices_only():
+  sweep = Sweep(grid=(("repeat", (0, 1)),))
+  assert len(cells_of(sweep).cells) == 1
+  tree = {"backend": {"kind": "jax"}, "workload": {"rate": 1.0}}
+  first, second = cells_of(sweep, tree).cells
+  assert first.run == second.run and first.id != second.id
+
+
+def test_files_count_by_content_and_not_by_path():
+  (cell,) = cells_of(Sweep()).cells
+
+  def named(path, content):
+    workload = dataclasses.replace(cell.run.workload, path=path)
+    run = dataclasses.replace(cell.run, workload=workload)
+    return dataclasses.replace(cell, run=run, inputs=(content,)).id
+
+  assert named("a.csv", "1") == named("b.csv", "1") != named("a.csv", "2")
+
+
+def test_an_error_of_some_cells_says_which():
+  sweep = Sweep(cases=CASES[1:], grid=(("strategy.chunk_size", (0, 128)),))
+  _, errors = spread(BASE, sweep)
+  assert errors == [
+      "strategy.chunk_size: must be at least 1, got 0 (in cell chunked"
+      " strategy.chunk_size=0)"
+  ]
+
+
+def test_what_follows_from_a_mistake_is_not_told():
+  tree = BASE | {"workload": {"kind": "azur", "path": "x"}}
+  _, errors = spread(tree, Sweep(), lambda run: ["workload.path: no file"])
+  assert len(errors) == 1 and errors[0].startswith("workload.kind: expected")
+
+
+def test_slugs_are_file_names():
+  sweep = Sweep(grid=(("workload.prompt.kind", ("fixed",)),
+                      ("cluster.split", ("2C",))))
+  (cell,) = cells_of(sweep).cells
+  assert cell.slug == "kind=fixed,split=2C"
+  (odd,) = cells_of(Sweep(cases=(("a/b: ü ", {}),))).cells
+  assert "/" not in odd.slug and odd.slug

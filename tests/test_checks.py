@@ -1,0 +1,81 @@
+"""Values that cannot be, each as one line that names the field."""
+
+import pytest
+
+from pdjax import checks, schema
+
+
+def lines_of(tree):
+  run = schema.run_from_tree(tree)
+  return checks.out_of_range(run) + checks.problems(run)
+
+
+GOOD = {"cluster": {"chip": "h100-sxm"}}
+
+
+def test_a_good_run_has_no_problem():
+  assert lines_of(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    ("tree", "line"),
+    [
+        ({"strategy": {"chunk_size": 0}},
+         "strategy.chunk_size: must be at least 1, got 0"),
+        ({"strategy": {"max_num_seqs": 0}},
+         "strategy.max_num_seqs: must be at least 1, got 0"),
+        ({"cluster": {"page_tokens": 24, "chip": "x"}},
+         "cluster.page_tokens: must be one of 8, 16, 32, 64, 128, got 24"),
+        ({"cluster": {"tp": 0, "chip": "x"}},
+         "cluster.tp: must be at least 1, got 0"),
+        ({"cluster": {"tp": {"P": 0}, "split": "1P1D", "chip": "x"},
+          "strategy": {"kind": "disaggregated"}},
+         "cluster.tp.P: must be at least 1, got 0"),
+        ({"cluster": {"tp": {"P": 2}, "chip": "x"}},
+         "cluster.tp.P: no such role in split '1C'; allowed: C"),
+        ({"slo": {"attainment": 0.0}},
+         "slo.attainment: must be above 0 and at most 1, got 0.0"),
+        ({"slo": {"attainment": 1.5}},
+         "slo.attainment: must be above 0 and at most 1, got 1.5"),
+        ({"slo": {"terms": (("ttft", "value", "request", 0.0),)}},
+         "slo.terms[0]: limit must be above 0 seconds, got 0.0"),
+        ({"cluster": {"pools": (), "chip": "x"}},
+         "cluster.pools: needs at least one pool"),
+        ({"cluster": {"pools": ({"role": "C", "count": 0},), "chip": "x"}},
+         "cluster.pools[0].count: must be at least 1, got 0"),
+        ({"strategy": {"kind": "chunkd"}},
+         "strategy.kind: unknown strategy 'chunkd'; allowed: continuous,"
+         " chunked, disaggregated, or 'module:factory'; did you mean"
+         " 'chunked'?"),
+        ({"strategy": {"kind": "disaggregated"}},
+         "cluster.split: disaggregated runs on workers of role P and D, such"
+         " as '2P2D'; got '1C'"),
+        ({"cluster": {"split": "1P1D", "chip": "x"}},
+         "cluster.split: continuous runs on workers of role C, such as '4C';"
+         " got '1P1D'"),
+    ],
+)
+def test_wrong_value(tree, line):
+  lines = lines_of(GOOD | tree)
+  assert line in lines
+  assert len(lines) == 1
+
+
+def test_a_split_that_does_not_parse_is_one_line():
+  (line,) = lines_of({"cluster": {"split": "4X", "chip": "x"}})
+  assert line.startswith("cluster.split: '4X' is not a split")
+
+
+def test_a_simulated_run_needs_a_chip():
+  (line,) = lines_of({})
+  assert line.startswith("cluster.chip: the simulated backend needs a chip")
+  assert lines_of({"backend": {"kind": "jax"}}) == []
+
+
+def test_a_users_policy_may_run_on_any_split():
+  for split in ("2C", "1P1D", "1P1D2C"):
+    tree = {
+        "cluster": {"split": split, "chip": "x"},
+        "strategy": {"kind": "mine:Rule"},
+    }
+    assert lines_of(tree) == []

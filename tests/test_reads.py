@@ -1,0 +1,86 @@
+"""Fields said in vain are found; what is unsaid gets its meaning."""
+
+import pytest
+
+from pdjax import reads, schema
+from pdjax.config import TransferPlan
+
+
+def vain(tree):
+  run = schema.run_from_tree(tree)
+  return set(reads.vain(run, schema.said(tree)))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "unread"),
+    [
+        ({"kind": "continuous", "chunk_size": 64}, {"strategy.chunk_size"}),
+        ({"kind": "chunked", "chunk_size": 64}, set()),
+        ({"kind": "disaggregated", "chunk_size": 64}, set()),
+        ({"kind": "mine:Rule", "chunk_size": 64, "options": {"a": 1}}, set()),
+        ({"kind": "chunked", "options": {"a": 1}}, {"strategy.options.a"}),
+        ({"kind": "chunked", "max_num_batched_tokens": 9},
+         {"strategy.max_num_batched_tokens"}),
+        ({"kind": "chunked", "first_token": "at_handoff"},
+         {"strategy.first_token"}),
+        ({"kind": "continuous", "transfer": {"granularity": "request"}},
+         {"strategy.transfer.granularity"}),
+        ({"kind": "disaggregated", "transfer": {"granularity": "request"}},
+         set()),
+    ],
+)
+def test_what_a_strategy_reads(strategy, unread):
+  assert vain({"strategy": strategy}) == unread
+
+
+def test_what_a_backend_reads():
+  both = {
+      "cluster": {"chip": "x", "host_devices": 2},
+      "engine": {"dispatch_ahead": 1, "attention": "xla"},
+  }
+  assert vain(both) == {"cluster.host_devices", "engine.attention"}
+  assert vain(both | {"backend": {"kind": "jax"}}) == {"cluster.chip"}
+
+
+def test_what_a_workload_reads():
+  assert vain({"workload": {"kind": "azure", "rate": 2.0}}) == {"workload.rate"}
+  assert vain(
+      {"workload": {"kind": "azure", "rate": 2.0, "arrival": "poisson"}}
+  ) == set()
+  assert vain({"workload": {"path": "x", "arrival_cv": 2.0}}) == {
+      "workload.path", "workload.arrival_cv",
+  }
+  assert vain({"workload": {"prompt": {"cv": 2.0, "mean": 9}}}) == {
+      "workload.prompt.cv"
+  }
+
+
+def test_pools_make_their_shorthands_vain():
+  pools = ({"role": "C", "count": 1, "chunk_size": 8},)
+  assert vain({"cluster": {"pools": pools, "tp": 2}}) == {
+      "cluster.tp", "cluster.pools.chunk_size",
+  }
+
+
+def test_none_is_nothing_said():
+  assert vain({"strategy": {"kind": "continuous", "chunk_size": None}}) == set()
+
+
+def test_resolved_fills_in_by_strategy():
+  def strategy(tree):
+    return reads.resolved(schema.run_from_tree(tree)).strategy
+
+  assert strategy({"strategy": {"kind": "chunked"}}).chunk_size == 512
+  assert strategy({}).chunk_size is None
+  assert strategy({}).max_num_batched_tokens == 8192
+  split = strategy(
+      {"strategy": {"kind": "disaggregated"}, "cluster": {"split": "1P1D"}}
+  )
+  assert split.first_token == "at_prefill"
+  assert split.transfer == TransferPlan()
+
+
+def test_resolved_is_settled():
+  run = reads.resolved(schema.run_from_tree({}))
+  assert reads.resolved(run) == run
+  assert (run.workload.arrival, run.workload.num_requests) == ("poisson", 100)
