@@ -1,0 +1,87 @@
+"""Whether tokens are right: against a plain forward pass, and between runs.
+
+Law 5: greedy float32 tokens do not depend on how a request was served, up to
+its first tie. Where the two best scores are closer than `TIE`, rounding may
+choose either.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+TIE = 1e-4
+"""Scores closer than this are equal up to float32 rounding."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+  """Counts of tokens; `checked` = `equal` + `ties` + `different`."""
+
+  requests: int = 0
+  checked: int = 0
+  equal: int = 0
+  ties: int = 0
+  """Unequal where the scores were a tie."""
+  not_compared: int = 0
+  """Tokens after a request's first tie, where two answers go apart."""
+
+  @property
+  def different(self) -> int:
+    """Unequal tokens that no tie explains."""
+    return self.checked - self.equal - self.ties
+
+  @property
+  def holds(self) -> bool:
+    return not self.different
+
+  def __add__(self, other: "Agreement") -> "Agreement":
+    pairs = zip(
+        dataclasses.astuple(self), dataclasses.astuple(other), strict=True
+    )
+    names = [field.name for field in dataclasses.fields(self)]
+    return Agreement(**dict(zip(names, map(sum, pairs), strict=True)))
+
+
+def compare_runs(
+    tokens: Mapping[int, Sequence[int]],
+    gaps: Mapping[int, Sequence[float]],
+    other_tokens: Mapping[int, Sequence[int]],
+) -> Agreement:
+  """Two runs of one workload, request by request, under law 5.
+
+  Args:
+    tokens: of one run, by request.
+    gaps: of the same run: each token's lead over the second.
+    other_tokens: of the other run.
+  """
+  total = Agreement()
+  for request in sorted(tokens):
+    total += compare_answers(
+        tokens[request], gaps[request], other_tokens.get(request, ())
+    )
+  return total
+
+
+def compare_answers(
+    ours: Sequence[int], gaps: Sequence[float], theirs: Sequence[int]
+) -> Agreement:
+  """One answer in two runs; a missing token counts as different.
+
+  At the first unequal token the answers go apart: it is a tie or a
+  difference, and what follows is not compared.
+
+  >>> compare_answers([5, 6, 7, 8], [1.0, 1e-6, 1.0, 1.0], [5, 9, 9, 9])
+  Agreement(requests=1, checked=2, equal=1, ties=1, not_compared=2)
+  """
+  length = max(len(ours), len(theirs))
+  apart = next(
+      (i for i, pair in enumerate(zip(ours, theirs, strict=False))
+       if pair[0] != pair[1]),
+      min(len(ours), len(theirs)),
+  )
+  if apart == length:
+    return Agreement(requests=1, checked=length, equal=length)
+  tie = apart < len(gaps) and gaps[apart] < TIE
+  return Agreement(
+      requests=1, checked=apart + 1, equal=apart, ties=int(tie),
+      not_compared=length - apart - 1,
+  )

@@ -1,0 +1,79 @@
+"""What each request has said so far, and how long its answer really is.
+
+Only the scheduler's thread uses it: orders leave it as snapshots, and results
+come back through reports.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from pdjax.engine.control import RunControl
+from pdjax.engine.orders import Chunk, DecodeRow, Made, StepOrder
+from pdjax.request import Progress
+from pdjax.schedule.worker import Run
+
+
+class Answers:
+  """Prompts, token ids and the lead of each token, by request.
+
+  Args:
+    prompts: int32 token ids, by request id.
+    output_tokens: tokens after which an answer ends at the latest, by id.
+  """
+
+  def __init__(
+      self, prompts: Sequence[np.ndarray], output_tokens: Sequence[int]
+  ):
+    self._prompts, self._output_tokens = prompts, output_tokens
+    self.tokens: dict[int, list[int]] = {i: [] for i in range(len(prompts))}
+    self.gaps: dict[int, list[float]] = {i: [] for i in range(len(prompts))}
+
+  def sequence(self, request: int) -> np.ndarray:
+    """Prompt and answer so far, int32."""
+    answer = np.array(self.tokens[request], np.int32)
+    return np.concatenate([self._prompts[request], answer])
+
+  def left_tokens(self, request: int) -> int:
+    return self._output_tokens[request] - len(self.tokens[request])
+
+  def take(self, made: Iterable[Made]) -> tuple[tuple[int, int], ...]:
+    """Adds a run's tokens; (request, tokens of this run) of who is done."""
+    finished = []
+    for one in made:
+      self.tokens[one.request] += one.tokens
+      self.gaps[one.request] += one.gaps
+      if one.done:
+        finished.append((one.request, len(one.tokens)))
+    return tuple(finished)
+
+  def order(self, run: Run, worker: int, control: RunControl) -> StepOrder:
+    """A run that has just started, as the worker needs it."""
+    decodes = zip(run.decodes, run.context_tokens, strict=True)
+    chunks = zip(run.prompts, run.chunks, strict=True)
+    return StepOrder(
+        run.id,
+        tuple(self._chunk(p, worker, tokens) for p, tokens in chunks),
+        tuple(self._row(p, worker, context) for p, context in decodes),
+        control,
+    )
+
+  def _row(self, progress: Progress, worker: int, context: int) -> DecodeRow:
+    return DecodeRow(
+        request=progress.id,
+        token=self.tokens[progress.id][-1],
+        context_tokens=context,
+        left_tokens=self.left_tokens(progress.id),
+        pages=tuple(progress.pages[worker]),
+    )
+
+  def _chunk(self, progress: Progress, worker: int, tokens: int) -> Chunk:
+    start = progress.computed_tokens
+    complete = tokens == progress.remaining_prefill_tokens
+    return Chunk(
+        request=progress.id,
+        token_U=self.sequence(progress.id)[start : start + tokens],
+        start=start,
+        pages=tuple(progress.pages[worker]),
+        left_tokens=self.left_tokens(progress.id) if complete else 0,
+    )

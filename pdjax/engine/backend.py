@@ -1,0 +1,291 @@
+"""The real backend: orders to workers on their meshes, events by wall clock.
+
+The caller's thread is the scheduler's: it starts commands, and takes one report
+after the other from the threads that do the work, stamped when it is taken.
+
+Units: `_ps` integer picoseconds from the start of the run.
+"""
+
+import heapq
+import itertools
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+
+from pdjax import config, events
+from pdjax.engine import capacity, compiles, conditions, setup
+from pdjax.engine.answers import Answers
+from pdjax.engine.clock import Clock
+from pdjax.engine.control import RunControl
+from pdjax.engine.crew import Crew, Progress
+from pdjax.engine.orders import GatherOrder, Landed, Passed, Report, RunOver
+from pdjax.engine.replica import Replica
+from pdjax.engine.steps import Padding
+from pdjax.models.presets import preset
+from pdjax.schedule.world import World
+from pdjax.transfer import Put
+from pdjax.workload.workload import Workload
+
+
+class EngineBackend:
+  """Implements `pdjax.schedule.loop.Backend` on real devices.
+
+  The constructor loads weights and compiles everything; the clock starts with
+  the first `next_event`. Use it as a context manager, or `close` it. After a
+  run, `reset` makes it ready for another one.
+
+  Args:
+    run: the config.
+    workload: what arrives; it also bounds the shapes that are compiled.
+    prompts: int32 token ids of each request.
+    end_ids: tokens that end an answer where `workload.stop` is `eos`.
+    devices: to use; all of JAX's by default.
+    progress: told a line for each program compiled.
+    max_programs: most compiled programs a worker.
+    poison: fills all pages with NaN first, so that reading a cell that nobody
+      has written shows in the tokens. For tests.
+    put: moves arrays between meshes. For tests.
+
+  Raises:
+    ConfigError: the run does not fit this engine or this machine.
+  """
+
+  def __init__(
+      self,
+      run: config.Run,
+      workload: Workload,
+      prompts: Sequence[np.ndarray],
+      *,
+      end_ids: Sequence[int] = (),
+      devices: Sequence[jax.Device] | None = None,
+      progress: Progress = lambda line: None,
+      max_programs: int = 24,
+      poison: bool = False,
+      put: Put = jax.device_put,
+  ):
+    self.run, self._poison, self._put = run, poison, put
+    self._spec = preset(run.model.preset)
+    capacity.check(run, self._spec, workload)
+    self._limits = capacity.limits_of(run, self._spec, workload)
+    stops = capacity.end_ids_of(run, end_ids)
+    self._devices = list(devices or jax.devices())
+    settings = setup.build(
+        run, self._spec, self._limits, self._devices, stops, max_programs
+    )
+    self.model = settings[0][0]
+    """Worker 0's, for checks of its tokens."""
+    self._clock = Clock()
+    replicas = [replica for _, replica in settings]
+    self._crew = Crew(replicas, self._clock, run.engine.dispatch_ahead, put)
+    self._controls: dict[int, RunControl] = {}
+    self._transfers: dict[int, events.Transfer] = {}
+    self._running = 0
+    try:
+      self._crew.prepare(progress)
+      self.reset(workload, prompts)
+    except BaseException:
+      self.close()
+      raise
+
+  def __enter__(self) -> "EngineBackend":
+    return self
+
+  def __exit__(self, *_) -> None:
+    self.close()
+
+  def close(self) -> None:
+    """Ends all threads, a run under way at its next step."""
+    for control in self._controls.values():
+      control.resume(0)
+    self._crew.close()
+
+  def reset(self, workload: Workload, prompts: Sequence[np.ndarray]) -> None:
+    """Makes ready for a run: another workload, no answers, stopped clock.
+
+    Raises:
+      RuntimeError: the last run is not over.
+      ValueError: a request is longer than what has been compiled for.
+    """
+    if self._running or self._transfers:
+      raise RuntimeError("the last run is not over")
+    limits = capacity.limits_of(self.run, self._spec, workload)
+    for new, old in zip(limits, self._limits, strict=True):
+      if new.M > old.M:
+        raise ValueError(f"a request needs {new.M} pages, compiled for {old.M}")
+    self._clock.stop()
+    self._answers = Answers(prompts, workload.output_tokens)
+    self._arrivals = iter(workload.requests)
+    self._next_arrival = next(self._arrivals, None)
+    self._timers_ps: list[int] = []
+    self._compiles = 0
+    for _ in self._crew.errand(lambda worker: self._wipe):
+      pass
+    for worker in self._crew.workers:
+      worker.padding = Padding()
+
+  def _wipe(self, replica: Replica) -> None:
+    if self._poison:
+      replica.fill(float("nan"))
+    replica.wait()
+
+  # What the scheduler calls. -------------------------------------------------
+
+  def next_event(self) -> events.Event | None:
+    """The next arrival, timer or report; None if nothing is pending.
+
+    Raises:
+      EngineError: a thread of the engine has died.
+    """
+    if not self._clock.started:
+      self._compiles_before = compiles.count()
+      self._clock.start()
+    while True:
+      due_ps = self._due_ps()
+      if due_ps is None and not self._running and not self._transfers:
+        self._compiles = compiles.count() - self._compiles_before
+        return None
+      wait_s = None
+      if due_ps is not None:
+        wait_s = (due_ps - self._clock.now_ps()) / 1e12
+        if wait_s <= 0:
+          return self._due_event(due_ps)
+      if report := self._crew.next_report(wait_s):
+        return self._event(report)
+
+  def start(self, command: events.Command, world: World) -> None:
+    """Begins the work of a command; most commands mean none."""
+    match command:
+      case events.Step():
+        run = world.workers[command.worker].runs[command.lane]
+        assert run is not None
+        control = RunControl(run.repeats)
+        self._controls[command.worker] = control
+        self._running += 1
+        self._crew.workers[command.worker].submit(
+            self._answers.order(run, command.worker, control)
+        )
+      case events.Transfer():
+        self._transfers[command.transfer] = command
+        self._crew.workers[command.source].submit(_gather(command, world))
+      case events.Wake():
+        heapq.heappush(self._timers_ps, command.at_ps)
+
+  def settle(self, worker: int, lane: int) -> int:
+    """Steps of the worker's run that are issued; it is held there."""
+    return self._controls[worker].settle()
+
+  def resume(self, worker: int, lane: int, repeats: int) -> None:
+    self._controls[worker].resume(repeats)
+
+  # What came of it. ----------------------------------------------------------
+
+  @property
+  def tokens(self) -> dict[int, list[int]]:
+    """Token ids of each request's answer so far."""
+    return self._answers.tokens
+
+  @property
+  def gaps(self) -> dict[int, list[float]]:
+    """By how much each token's score led the second."""
+    return self._answers.gaps
+
+  @property
+  def compiles_in_window(self) -> int:
+    """Compilations between the first and the last event of the run."""
+    return self._compiles
+
+  @property
+  def num_programs(self) -> list[int]:
+    """Compiled programs of each worker."""
+    return [worker.replica.num_programs for worker in self._crew.workers]
+
+  @property
+  def padding(self) -> list[Padding]:
+    """Of each worker's passes in this run."""
+    return [worker.padding for worker in self._crew.workers]
+
+  @property
+  def padded_token_fraction(self) -> float:
+    """Of all workers' passes in this run."""
+    return Padding.sum(self.padding).fraction
+
+  @property
+  def conditions(self) -> dict:
+    """What the run ran on, fit for JSON."""
+    return conditions.of(self.run, self._devices)
+
+  def sequence(self, request: int) -> np.ndarray:
+    """Prompt and answer so far, int32 token ids."""
+    return self._answers.sequence(request)
+
+  # Events. -------------------------------------------------------------------
+
+  def _due_ps(self) -> int | None:
+    timers_ps = self._timers_ps[:1]
+    if self._next_arrival is not None:
+      timers_ps.append(self._next_arrival.arrival_ps)
+    return min(timers_ps, default=None)
+
+  def _due_event(self, due_ps: int) -> events.Event:
+    now_ps = self._clock.now_ps()
+    request = self._next_arrival
+    if request is not None and request.arrival_ps == due_ps:
+      self._next_arrival = next(self._arrivals, None)
+      return events.Arrived(now_ps, request)
+    return events.Woke(now_ps, heapq.heappop(self._timers_ps))
+
+  def _event(self, report: Report) -> events.Event:
+    now_ps = self._clock.now_ps()
+    match report:
+      case RunOver():
+        self._running -= 1
+        return self._step_ended(now_ps, report)
+      case Passed():
+        request = self._transfers[report.transfer].request
+        return events.TransferProgressed(
+            now_ps, report.transfer, request, report.stage
+        )
+      case Landed():
+        command = self._transfers.pop(report.transfer)
+        return self._transfer_ended(now_ps, command, report.failure)
+    raise ValueError(f"no event for {report}")
+
+  def _step_ended(self, now_ps: int, over: RunOver) -> events.StepEnded:
+    times_ps = (over.started_ps, *over.ends_ps)
+    segments = tuple(
+        events.Segment(1, after - before)
+        for before, after in itertools.pairwise(times_ps)
+    )
+    return events.StepEnded(
+        at_ps=now_ps,
+        worker=over.worker,
+        lane=0,
+        run=over.run,
+        started_ps=over.started_ps,
+        steps=len(segments),
+        segments=segments,
+        finished=self._answers.take(over.made),
+    )
+
+  def _transfer_ended(
+      self, now_ps: int, command: events.Transfer, failure: str
+  ) -> events.TransferEnded:
+    """Counts what left the source's pool, head copies included."""
+    first, last = command.pages
+    source = self._crew.workers[command.source].replica
+    moved_bytes = (last - first) * source.config.page_bytes
+    return events.TransferEnded(
+        now_ps, command.transfer, command.request, moved_bytes, failure
+    )
+
+
+def _gather(command: events.Transfer, world: World) -> GatherOrder:
+  pages = world.progress[command.request].pages
+  first, last = command.pages
+  return GatherOrder(
+      command.transfer,
+      tuple(pages[command.source][first:last]),
+      command.target,
+      tuple(pages[command.target][first:last]),
+  )

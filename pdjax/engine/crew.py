@@ -1,0 +1,147 @@
+"""The threads of one engine: a worker each, and the one that moves pages.
+
+Knows how they are started, wired to each other, and what happens when one of
+them dies; not what a scheduler wants from them.
+"""
+
+import functools
+import queue
+from collections.abc import Callable, Iterator, Sequence
+
+import jax
+import numpy as np
+
+from pdjax.engine.clock import Clock
+from pdjax.engine.orders import (
+    Broke,
+    Compiled,
+    GatherOrder,
+    Landed,
+    Passed,
+    Ready,
+    Report,
+    ScatterOrder,
+)
+from pdjax.engine.replica import Replica
+from pdjax.engine.worker import Errand, Worker
+from pdjax.transfer import Mover, Put, Shipment
+
+Progress = Callable[[str], None]
+
+
+class EngineError(RuntimeError):
+  """A thread of the engine died; the message says which, and of what."""
+
+
+class Crew:
+  """All threads. `close` ends them.
+
+  Args:
+    replicas: one a worker, in order.
+    clock: of the run.
+    ahead: `engine.dispatch_ahead`.
+    put: moves arrays between meshes.
+  """
+
+  def __init__(
+      self, replicas: Sequence[Replica], clock: Clock, ahead: int, put: Put
+  ):
+    self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
+    self._mover = Mover(self._mover_failed, put)
+    self.workers = [
+        Worker(index, replica, clock, self._reports, self._ship, ahead)
+        for index, replica in enumerate(replicas)
+    ]
+
+  def next_report(self, timeout_s: float | None = None) -> Report | None:
+    """The next report; None if there is none in time.
+
+    Raises:
+      EngineError: a thread has died.
+    """
+    try:
+      report = self._reports.get(timeout=timeout_s)
+    except queue.Empty:
+      return None
+    if isinstance(report, Broke):
+      error = report.error
+      raise EngineError(
+          f"{report.where} failed: {type(error).__name__}: {error}"
+      ) from error
+    return report
+
+  def prepare(self, progress: Progress) -> None:
+    """Compiles and rehearses everything, transfers too; all workers at once."""
+    total = sum(
+        len(worker.replica.buckets.shapes()) for worker in self.workers
+    )
+    done = 0
+    for report in self.errand(self._prepare_errand):
+      if isinstance(report, Compiled):
+        done += 1
+        progress(
+            f"compiled {done}/{total}: worker {report.worker}"
+            f" {report.program}"
+        )
+    self._rehearse_transfers()
+
+  def errand(
+      self, errand_of: Callable[[Worker], Errand]
+  ) -> Iterator[Report]:
+    """Has every worker do something; yields reports until all are through."""
+    for worker in self.workers:
+      worker.submit(errand_of(worker))
+    waiting = len(self.workers)
+    while waiting:
+      report = self.next_report()
+      waiting -= isinstance(report, Ready)
+      if report is not None:
+        yield report
+
+  def close(self) -> None:
+    for worker in self.workers:
+      worker.close()
+    self._mover.close()
+
+  def _prepare_errand(self, worker: Worker) -> Errand:
+    def told(shape):
+      self._reports.put(Compiled(worker.id, str(shape)))
+
+    return lambda replica: replica.prepare(told)
+
+  def _rehearse_transfers(self) -> None:
+    """Moves the sentinel once along every path and in every size."""
+    for source in self.workers:
+      for target in self.workers:
+        there, here = source.replica.buckets, target.replica.buckets
+        if "gather" in there.kinds and "scatter" in here.kinds:
+          for M in there.M:
+            pages = (0,) * M
+            source.submit(GatherOrder(-1, pages, target.id, pages))
+            while not isinstance(self.next_report(), Landed):
+              pass
+
+  def _ship(
+      self, order: GatherOrder, staging: jax.Array, sums: jax.Array | None
+  ) -> None:
+    """Called by the source's thread; the mover's thread goes on from here."""
+    target = self.workers[order.target]
+
+    def sent(arrived: jax.Array) -> None:
+      checksums = None if sums is None else np.asarray(sums)
+      self._reports.put(Passed(order.transfer, "sent"))
+      target.submit(ScatterOrder(
+          order.transfer, arrived, checksums, order.target_pages
+      ))
+
+    self._mover.ship(Shipment(
+        staging,
+        target.replica.staging_for(staging.shape[3]),
+        functools.partial(
+            self._reports.put, Passed(order.transfer, "gathered")
+        ),
+        sent,
+    ))
+
+  def _mover_failed(self, error: BaseException) -> None:
+    self._reports.put(Broke("transfer thread", error))

@@ -1,0 +1,96 @@
+"""Orders to arrays: numpy, padded to buckets, on the worker's thread.
+
+Dimension key: docs/notation.md.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from pdjax.config import pages_for
+from pdjax.engine.orders import Chunk, DecodeRow
+from pdjax.engine.passes import Feed, Prompts, Rows
+from pdjax.pages import SENTINEL_PAGE
+
+
+def split(
+    chunks: Sequence[Chunk], tokens: int, rows: int
+) -> Iterator[list[Chunk]]:
+  """Packs chunks, in order, into passes of at most `tokens` and `rows`."""
+  packed: list[Chunk] = []
+  room = tokens
+  for chunk in chunks:
+    if len(packed) == rows:
+      yield packed
+      packed, room = [], tokens
+    while len(chunk.token_U) > room:
+      if room:
+        head, chunk = chunk.cut(room)
+        packed.append(head)
+      yield packed
+      packed, room = [], tokens
+    packed.append(chunk)
+    room -= len(chunk.token_U)
+  if packed:
+    yield packed
+
+
+def feed_of(decodes: Sequence[DecodeRow], B: int) -> Feed:
+  """The first tokens to be fed."""
+  return Feed(
+      token_B=padded([row.token for row in decodes], B),
+      length_B=padded([row.context_tokens + 1 for row in decodes], B),
+      left_B=padded([row.left_tokens for row in decodes], B),
+  )
+
+
+def rows_of(decodes: Sequence[DecodeRow], B: int, M: int) -> Rows:
+  """Whose rows they are, and their first M pages."""
+  return Rows(
+      request_B=padded([row.request for row in decodes], B),
+      page_BM=page_table([row.pages for row in decodes], B, M),
+  )
+
+
+def prompts_of(chunks: Sequence[Chunk], U: int, M: int, R: int) -> Prompts:
+  """Chunks one after the other, then padding."""
+  sizes = [len(chunk.token_U) for chunk in chunks]
+  spans = [np.arange(chunk.start, chunk.end) for chunk in chunks]
+  return Prompts(
+      token_U=joined([chunk.token_U for chunk in chunks], U),
+      position_U=joined(spans, U),
+      row_U=padded(np.repeat(np.arange(len(chunks)), sizes), U, fill=-1),
+      page_RM=page_table([chunk.pages for chunk in chunks], R, M),
+      request_R=padded([chunk.request for chunk in chunks], R),
+      last_R=padded(np.cumsum(sizes) - 1, R),
+      length_R=padded([c.end if c.left_tokens else 0 for c in chunks], R),
+      left_R=padded([chunk.left_tokens for chunk in chunks], R),
+  )
+
+
+def page_table(pages: Sequence[tuple[int, ...]], R: int, M: int) -> np.ndarray:
+  """page_RM, padded with the sentinel; longer lists are cut at M."""
+  page_RM = np.full((R, M), SENTINEL_PAGE, np.int32)
+  for row, own in enumerate(pages):
+    page_RM[row, : len(own)] = own[:M]
+  return page_RM
+
+
+def joined(parts: Sequence[np.ndarray], size: int) -> np.ndarray:
+  """An int32 array of `size`: the parts one after the other."""
+  return padded(np.concatenate(parts) if parts else (), size)
+
+
+def padded(values, size: int, fill: int = 0) -> np.ndarray:
+  """An int32 array of `size`."""
+  array = np.full(size, fill, np.int32)
+  array[: len(values)] = values
+  return array
+
+
+def pages_reached(
+    decodes: Sequence[DecodeRow], steps: int, page_tokens: int
+) -> int:
+  """Most pages of any row that the first `steps` steps read or write."""
+  context = max((row.context_tokens for row in decodes), default=0)
+  return pages_for(context + steps, page_tokens)

@@ -1,0 +1,76 @@
+"""From a config to replicas on devices: meshes, weights, pools, buckets."""
+
+from collections.abc import Sequence
+
+import jax
+from jax.sharding import Mesh
+
+from pdjax import config
+from pdjax import mesh as meshes
+from pdjax.engine import buckets, capacity
+from pdjax.engine.passes import Passes
+from pdjax.engine.replica import Replica
+from pdjax.models import transformer, weights
+from pdjax.models.spec import ModelSpec
+from pdjax.models.transformer import Transformer
+from pdjax.schedule.setup import worker_pools
+
+Setting = tuple[Transformer, Replica]
+"""A worker's model, and what runs it."""
+
+
+def build(
+    run: config.Run,
+    spec: ModelSpec,
+    limits: Sequence[buckets.Limits],
+    devices: Sequence[jax.Device],
+    end_ids: tuple[int, ...],
+    max_programs: int,
+) -> list[Setting]:
+  """Each worker's model and replica; nothing is compiled yet.
+
+  Workers on the same devices share their weights.
+
+  Raises:
+    ConfigError: too few devices, or the weights cannot be loaded.
+  """
+  pools = worker_pools(run)
+  share = run.cluster.share_devices
+  groups = meshes.split_devices(devices, pools, share=share)
+  pages = capacity.pool_pages_of(run)
+  models: dict[tuple[jax.Device, ...], Transformer] = {}
+  settings = []
+  for group, limit, pool_pages in zip(groups, limits, pages, strict=True):
+    if group not in models:
+      mesh = meshes.make_mesh(group, len(group))
+      models[group] = weights.load(run.model, spec, mesh)
+    model = models[group]
+    plan = buckets.plan(limit, max_programs)
+    replica = _replica(run, model, plan, pool_pages, end_ids)
+    settings.append((model, replica))
+  return settings
+
+
+def _replica(
+    run: config.Run,
+    model: Transformer,
+    plan: buckets.Buckets,
+    pool_pages: int,
+    end_ids: tuple[int, ...],
+) -> Replica:
+  mesh: Mesh = model.mesh
+  apply, params = transformer.pure(model)
+  leaves, tree = jax.tree.flatten(params)  # a list flattens fast every step
+  passes = Passes(
+      lambda leaves, *args: apply(jax.tree.unflatten(tree, leaves), *args),
+      run.cluster.page_tokens, run.sampling, end_ids,
+  )
+  pool = transformer.pool_config(
+      model.spec, tp=mesh.size, num_pages=pool_pages + 1,
+      page_tokens=run.cluster.page_tokens, dtype=run.model.dtype,
+  )
+  plan_of_transfer = run.strategy.transfer or config.TransferPlan()
+  return Replica(
+      passes, leaves, pool, mesh, plan,
+      precision=run.engine.matmul_precision, verify=plan_of_transfer.verify,
+  )

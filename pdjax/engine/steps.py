@@ -1,0 +1,171 @@
+"""How one order becomes compiled passes: a decode run, or a step with prompts.
+
+Both issue passes without waiting, read the results back in order, and note when
+each was on the host.
+"""
+
+import dataclasses
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+import jax
+import numpy as np
+
+from pdjax.config import pages_for
+from pdjax.engine import packing
+from pdjax.engine.buckets import rung
+from pdjax.engine.orders import Chunk, DecodeRow, Made, StepOrder
+from pdjax.engine.passes import Rows
+from pdjax.engine.replica import Replica
+
+TOKEN, GAP, DONE = range(3)
+"""Rows of a pass's result."""
+
+
+@dataclasses.dataclass(slots=True)
+class Padding:
+  """Token rows of all passes so far: how many were filled."""
+
+  filled_tokens: int = 0
+  padded_tokens: int = 0
+
+  def count(self, filled: int, size: int) -> None:
+    self.filled_tokens += filled
+    self.padded_tokens += size - filled
+
+  @classmethod
+  def sum(cls, parts: "Iterable[Padding]") -> "Padding":
+    total = cls()
+    for part in parts:
+      total.filled_tokens += part.filled_tokens
+      total.padded_tokens += part.padded_tokens
+    return total
+
+  @property
+  def fraction(self) -> float:
+    """Padded rows of all rows; 0 before the first pass."""
+    total = self.filled_tokens + self.padded_tokens
+    return self.padded_tokens / total if total else 0.0
+
+
+class DecodeRun:
+  """Steps that feed their tokens back on the device."""
+
+  def __init__(self, order: StepOrder, replica: Replica, padding: Padding):
+    self._order, self._replica, self._padding = order, replica, padding
+    self._B = rung(replica.buckets.B, len(order.decodes))
+    self._M, self._rows = 0, None
+    self._feed = packing.feed_of(order.decodes, self._B)
+    self._context_tokens = max(row.context_tokens for row in order.decodes)
+    self._issued = 0
+    self._in_flight: deque[jax.Array] = deque()
+    self._landed: list[np.ndarray] = []
+
+  def execute(
+      self, ahead: int, landed: Callable[[], None]
+  ) -> Iterator[Made]:
+    """Runs until the limit, or until a request's answer ends.
+
+    Args:
+      ahead: steps in flight beyond the one that is being read.
+      landed: called after each step whose tokens are on the host.
+    """
+    ended = False
+    while True:
+      room = not ended and len(self._in_flight) <= ahead
+      wait = not self._in_flight
+      if room and self._order.control.claim(wait=wait):
+        self._issue()
+      elif self._in_flight:
+        ended |= self._land()
+        landed()
+      else:
+        return self._made()
+
+  def _issue(self) -> None:
+    self._issued += 1
+    feed, result_3B = self._replica.decode(self._feed, self._current_rows())
+    self._feed = feed
+    self._in_flight.append(result_3B)
+    self._padding.count(len(self._order.decodes), self._B)
+
+  def _current_rows(self) -> Rows:
+    """The page table, no wider than the longest context needs by now."""
+    reached = self._context_tokens + self._issued
+    pages = pages_for(reached, self._replica.config.page_tokens)
+    if self._rows is None or pages > self._M:
+      self._M = rung(self._replica.buckets.M, pages)
+      rows = packing.rows_of(self._order.decodes, self._B, self._M)
+      self._rows = self._replica.rows_on_device(rows)
+    return self._rows
+
+  def _land(self) -> bool:
+    """Reads the oldest result; whether an answer ended in it."""
+    result_3B = np.asarray(self._in_flight.popleft())
+    self._landed.append(result_3B)
+    return bool(result_3B[DONE].any())
+
+  def _made(self) -> Iterator[Made]:
+    results_3BJ = np.stack(self._landed, axis=-1)
+    for place, row in enumerate(self._order.decodes):
+      result_3J = results_3BJ[:, place]
+      ends = np.flatnonzero(result_3J[DONE])
+      steps = ends[0] + 1 if ends.size else result_3J.shape[1]
+      yield _made(row.request, result_3J[:, :steps])
+
+
+class PromptStep:
+  """Prompt chunks packed into as few passes as fit; decodes join the last."""
+
+  def __init__(self, order: StepOrder, replica: Replica, padding: Padding):
+    self._order, self._replica, self._padding = order, replica, padding
+
+  def execute(
+      self, ahead: int, landed: Callable[[], None]
+  ) -> Iterator[Made]:
+    """All passes of the step; `landed` is called once, at its end."""
+    self._order.control.claim(wait=True)
+    buckets, R = self._replica.buckets, self._replica.R
+    packs = list(packing.split(self._order.chunks, buckets.U[-1], R))
+    joined = [()] * (len(packs) - 1) + [self._order.decodes]
+    passes = list(zip(packs, joined, strict=True))
+    issued = [self._issue(chunks, decodes) for chunks, decodes in passes]
+    results = [np.asarray(result_3S) for result_3S in issued]
+    landed()
+    for (chunks, decodes), result_3S in zip(passes, results, strict=True):
+      yield from self._made(chunks, decodes, result_3S)
+
+  def _issue(
+      self, chunks: list[Chunk], decodes: tuple[DecodeRow, ...]
+  ) -> jax.Array:
+    buckets, page_tokens = (
+        self._replica.buckets, self._replica.config.page_tokens,
+    )
+    tokens = sum(len(chunk.token_U) for chunk in chunks)
+    reached = [chunk.end for chunk in chunks]
+    reached += [row.context_tokens + 1 for row in decodes]
+    U = rung(buckets.U, tokens)
+    M = rung(buckets.M, pages_for(max(reached), page_tokens))
+    B = buckets.B[-1] if decodes else 0
+    self._padding.count(tokens + len(decodes), U + B)
+    return self._replica.mixed(
+        packing.feed_of(decodes, B), packing.rows_of(decodes, B, M),
+        packing.prompts_of(chunks, U, M, self._replica.R),
+    )
+
+  def _made(self, chunks, decodes, result_3S: np.ndarray) -> Iterator[Made]:
+    for place, row in enumerate(decodes):
+      yield _made(row.request, result_3S[:, place, None])
+    first = result_3S.shape[1] - self._replica.R
+    for place, chunk in enumerate(chunks, first):
+      if chunk.left_tokens:
+        yield _made(chunk.request, result_3S[:, place, None])
+
+
+def _made(request: int, result_3J: np.ndarray) -> Made:
+  return Made(
+      request,
+      tokens=result_3J[TOKEN].tolist(),
+      gaps=np.ascontiguousarray(result_3J[GAP]).view(np.float32).tolist(),
+      done=bool(result_3J[DONE, -1]),
+  )

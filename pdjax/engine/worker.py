@@ -1,0 +1,142 @@
+"""A worker's host thread: does orders from its queue, one after the other.
+
+The thread alone uses its replica. Gathers and scatters of transfers run
+between two steps, also inside a decode run. What comes of the orders goes to
+one queue of reports that the scheduler's thread reads.
+"""
+
+import queue
+import threading
+from collections.abc import Callable
+
+import jax
+import numpy as np
+
+from pdjax.engine import packing
+from pdjax.engine.buckets import rung
+from pdjax.engine.clock import Clock
+from pdjax.engine.orders import (
+    Broke,
+    GatherOrder,
+    Landed,
+    Ready,
+    Report,
+    RunOver,
+    ScatterOrder,
+    StepOrder,
+)
+from pdjax.engine.replica import Replica
+from pdjax.engine.steps import DecodeRun, Padding, PromptStep
+
+Errand = Callable[[Replica], None]
+Order = StepOrder | GatherOrder | ScatterOrder | Errand
+Ship = Callable[[GatherOrder, jax.Array, jax.Array | None], None]
+
+
+class Worker:
+  """One replica and the thread that works it.
+
+  Args:
+    id: the worker's number.
+    replica: handed over; nobody else may use it from now on.
+    clock: of the run.
+    reports: where `RunOver`, `Landed`, `Ready` and `Broke` go.
+    ship: takes what a gather copied, with its checksums.
+    ahead: `engine.dispatch_ahead`.
+  """
+
+  def __init__(
+      self,
+      id: int,
+      replica: Replica,
+      clock: Clock,
+      reports: "queue.SimpleQueue[Report]",
+      ship: Ship,
+      ahead: int,
+  ):
+    self.id, self.replica, self.padding = id, replica, Padding()
+    self._clock, self._reports = clock, reports
+    self._ship, self._ahead = ship, ahead
+    self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+    self._closing = False
+    self._thread = threading.Thread(
+        target=self._main, name=f"worker {id}", daemon=True
+    )
+    self._thread.start()
+
+  def submit(self, order: Order) -> None:
+    """Queues an order. An errand is answered by `Ready` when it is done."""
+    self._orders.put(order)
+
+  def close(self) -> None:
+    """Ends the thread when it is through with what it has begun."""
+    self._orders.put(None)
+    self._thread.join()
+
+  def _main(self) -> None:
+    try:
+      while not self._closing:
+        self._do(self._orders.get())
+    except BaseException as error:
+      self._reports.put(Broke(f"worker {self.id}", error))
+
+  def _do(self, order: Order | None) -> None:
+    match order:
+      case StepOrder():
+        self._step(order)
+      case GatherOrder():
+        page_M = self._padded(order.pages)
+        self._ship(order, *self.replica.gather(page_M))
+      case ScatterOrder():
+        self._scatter(order)
+      case None:
+        self._closing = True
+      case _:
+        order(self.replica)
+        self._reports.put(Ready(self.id))
+
+  def _step(self, order: StepOrder) -> None:
+    started_ps = self._clock.now_ps()
+    ends_ps: list[int] = []
+
+    def landed():
+      ends_ps.append(self._clock.now_ps())
+      self._move_pages()
+
+    kind = PromptStep if order.chunks else DecodeRun
+    step = kind(order, self.replica, self.padding)
+    made = tuple(step.execute(self._ahead, landed))
+    self._reports.put(
+        RunOver(self.id, order.run, started_ps, tuple(ends_ps), made)
+    )
+
+  def _move_pages(self) -> None:
+    """Does what transfers have queued up; a step cannot be among it."""
+    while not self._orders.empty():
+      self._do(self._orders.get())
+
+  def _scatter(self, order: ScatterOrder) -> None:
+    sums = self.replica.scatter(order.staging, self._padded(order.pages))
+    self.replica.wait()
+    failure = ""
+    if order.checksums is not None and sums is not None:
+      failure = mismatch(order.checksums, np.asarray(sums), len(order.pages))
+    self._reports.put(Landed(order.transfer, failure))
+
+  def _padded(self, pages: tuple[int, ...]) -> np.ndarray:
+    return packing.padded(pages, rung(self.replica.buckets.M, len(pages)))
+
+
+def mismatch(there: np.ndarray, here: np.ndarray, pages: int) -> str:
+  """Which pages' checksums differ between the ends; nothing if none do.
+
+  Args:
+    there: uint32 [copies, M] at the source.
+    here: the same at the target, perhaps with other copies and padding.
+    pages: how many of M are real.
+  """
+  rows = [*there[:, :pages], *here[:, :pages]]
+  wrong = np.flatnonzero((np.stack(rows) != rows[0]).any(axis=0))
+  if not wrong.size:
+    return ""
+  return f"checksums differ on {wrong.size} of {pages} pages: {wrong[:5]}"
