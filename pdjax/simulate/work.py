@@ -33,6 +33,21 @@ class Work(NamedTuple):
   def times(self, factor: int) -> "Work":
     return Work(self.flops * factor, self.bytes * factor)
 
+  @property
+  def intensity(self) -> float:
+    """Operations per byte; above a chip's ridge, compute is the bound."""
+    return self.flops / self.bytes
+
+
+def product(
+    rows: int, weights: int, read: int, values: int, dtype_bytes: int
+) -> Work:
+  """`rows` vectors through matrices of `weights` entries.
+
+  `read` entries are fetched; `values` is what goes in and out for each row.
+  """
+  return Work(2 * rows * weights, (read + rows * values) * dtype_bytes)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Operators:
@@ -136,7 +151,4 @@ class Operators:
     return 2 * spec.num_layers * spec.num_heads * width
 
   def _product(self, rows: int, weights: int, read: int, values: int) -> Work:
-    """`rows` through `weights`, of which (or more) `read` are fetched."""
-    return Work(
-        2 * rows * weights, (read + rows * values) * self.dtype_bytes
-    )
+    return product(rows, weights, read, values, self.dtype_bytes)
