@@ -30,11 +30,12 @@ class Continuous:
   """
 
   def batch(self, worker: Worker, world: World) -> Iterator[Command]:
+    decodes = yield from make_room(worker)
     prompts = yield from self._prompts(worker, world)
     if prompts:
       yield Step(worker.id, prefill=prompts)
-    else:
-      yield from decode_run(worker)
+    elif decodes:
+      yield Step(worker.id, decode=decodes, repeats=UNTIL_INTERRUPTED)
 
   def _prompts(
       self, worker: Worker, world: World
@@ -110,19 +111,12 @@ def admit(progress: Progress, worker: Worker) -> Iterator[Command]:
     yield Reserve(progress.id, worker.id, worker.need_pages(progress))
 
 
-def decode_run(worker: Worker) -> Iterator[Command]:
-  """All decodes of a worker, step after step until something happens."""
-  decodes = yield from make_room(worker)
-  if decodes:
-    yield Step(worker.id, decode=decodes, repeats=UNTIL_INTERRUPTED)
-
-
 def make_room(
     worker: Worker,
 ) -> Generator[Command, None, tuple[int, ...]]:
   """Preempts the newest until the other decodes have pages for one step.
 
-  The oldest is never preempted. Where it lacks a page all the same (others are
+  Comes before admission, so that what it frees can be used at once. The oldest is never preempted. Where it lacks a page all the same (others are
   on their way in), it sits the step out.
   """
   while worker.next_step_pages() > worker.pool.free_pages:
