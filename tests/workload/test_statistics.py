@@ -28,19 +28,20 @@ def test_by_hand():
           request(1, 1, 10, (0, 1, 2)),  # blocks 0 and 1; 2 is partial: 8
           request(2, 4, 8, (0, 3)),  # block 0: 4
           request(3, 4, 12, (4, 5, 6)),  # nothing
+          request(4, 4, 12, (0, 1, 2)),  # 2 is whole here for the first time: 8
       ),
-      (10, 20, 30, 40),
+      (10, 20, 30, 40, 50),
       {},
   )
   stats = describe(workload)
-  assert stats["num_requests"] == 4
+  assert stats["num_requests"] == 5
   assert stats["duration_s"] == 4.0
-  assert stats["rate_per_s"] == 3 / 4
-  assert stats["prompt_tokens"]["total"] == 40
+  assert stats["rate_per_s"] == 4 / 4
+  assert stats["prompt_tokens"]["total"] == 52
   assert stats["prompt_tokens"]["max"] == 12
-  assert stats["output_tokens"]["mean"] == 25.0
-  assert stats["output_tokens"]["p50"] == 25.0
-  assert stats["prefix_reuse_share"] == 12 / 40
+  assert stats["output_tokens"]["mean"] == 30.0
+  assert stats["output_tokens"]["p50"] == 30.0
+  assert stats["prefix_reuse_share"] == 20 / 52
 
 
 def test_no_rate_when_all_come_at_once():
