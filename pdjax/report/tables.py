@@ -54,7 +54,7 @@ _LATENCY = (
 
 _BREAKDOWN = (
     *(
-        _Column(*name, f"mean_{part}_ms", width=10)
+        _Column(*name, f"mean_{part}_ms", width=max(9, len(name[1]) + 1))
         for part, name in zip(
             PARTS,
             (
@@ -65,7 +65,7 @@ _BREAKDOWN = (
             strict=True,
         )
     ),
-    _Column("end to", "end", "mean_e2el_ms", width=8),
+    _Column("end to", "end", "mean_e2el_ms", width=9),
 )
 
 

@@ -1,0 +1,80 @@
+"""Which runs may be compared, and what is only their design."""
+
+import dataclasses
+import json
+
+from scripted import hand_made
+
+from pdjax import config
+from pdjax.metrics.conditions import comparable, conditions, flips, split_of
+from pdjax.metrics.requests import request_table
+from pdjax.metrics.summary import summarize
+
+WORKLOAD = {"content_sha256": "ab", "kind": "synthetic", "stop": "eos"}
+COLOCATED = config.Run(
+    cluster=config.Cluster(split="2C", chip="h100-sxm"),
+    slo=config.SLO(ttft_s=0.4),
+)
+SPLIT = dataclasses.replace(
+    COLOCATED,
+    cluster=config.Cluster(split="1P1D", chip="h100-sxm"),
+    strategy=config.Strategy(kind="disaggregated", first_token="at_handoff"),
+)
+
+
+def test_strategies_may_differ_in_design():
+  ours, theirs = conditions(COLOCATED, WORKLOAD), conditions(SPLIT, WORKLOAD)
+  assert comparable(ours, theirs) == []
+  assert ours["design"] != theirs["design"]
+  assert theirs["design"]["split"] == split_of(SPLIT) == "1P1D"
+  assert json.loads(json.dumps(ours)) == ours
+
+
+def test_each_contract_field_is_noticed():
+  ours = conditions(COLOCATED, WORKLOAD)
+  larger = config.Cluster(split="3C", chip="a100-80g")
+  others = {
+      "backend": {"backend": config.Backend(kind="jax")},
+      "model": {"model": config.Model(preset="other")},
+      "dtype": {"model": config.Model(dtype="float32")},
+      "slo": {"slo": config.SLO(ttft_s=0.5)},
+      "chips": {"cluster": larger},
+      "chip": {"cluster": larger},
+      "sampling": {"sampling": config.Sampling(seed=1)},
+  }
+  for field, change in others.items():
+    run = dataclasses.replace(COLOCATED, **change)
+    assert field in comparable(ours, conditions(run, WORKLOAD))
+  for change in ({"content_sha256": "cd"}, {"stop": "forced_length"}):
+    (field,) = comparable(ours, conditions(COLOCATED, WORKLOAD | change))
+    assert field in change
+  profiled = conditions(COLOCATED, WORKLOAD, cost_profile="fitted")
+  assert comparable(ours, profiled) == ["cost_profile"]
+
+
+def test_two_anchors_are_not_compared_but_none_agrees():
+  at_prefill = dataclasses.replace(
+      SPLIT, strategy=config.Strategy(kind="disaggregated")
+  )
+  ours, theirs = conditions(SPLIT, WORKLOAD), conditions(at_prefill, WORKLOAD)
+  assert comparable(ours, theirs) == ["first_token_anchor"]
+  assert comparable(ours, conditions(COLOCATED, WORKLOAD)) == []
+
+
+def test_notes_and_workload_do_not_decide():
+  noted = conditions(COLOCATED, WORKLOAD, notes=["devices share 2 cores"])
+  assert noted["notes"] == ["devices share 2 cores"]
+  assert comparable(noted, conditions(COLOCATED, WORKLOAD | {"x": 1})) == []
+
+
+def test_flip_between_anchors_is_said():
+  # Median TTFT of the hand-made log is 5 us at prefill, 6 us later.
+  handed_off = summarize(request_table(hand_made()), COLOCATED)
+  still = dict.fromkeys(
+      (f"p50_ttft_{a}_ms" for a in (
+          "prefill_sampled", "kv_landed", "first_decode",
+      )),
+      5.5e-3,
+  )
+  assert flips(handed_off, still) == ["kv_landed", "first_decode"]
+  assert flips(still, still) == []

@@ -1,0 +1,32 @@
+"""Provenance names what made a run and survives missing tools."""
+
+import json
+import subprocess
+
+from pdjax import __version__
+from pdjax.metrics.provenance import git_state, provenance
+
+
+def test_names_versions_and_command():
+  facts = provenance(command=["python", "x"], devices=["cpu"])
+  assert facts["packages"]["numpy"] and facts["packages"]["jax"]
+  assert facts["packages"]["pdjax"] == __version__
+  assert facts["command"] == ["python", "x"] and facts["devices"] == ["cpu"]
+  assert json.loads(json.dumps(facts)) == facts
+
+
+def test_commit_only_of_the_packages_own_checkout(tmp_path):
+  assert git_state(tmp_path) is None
+  subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+  (tmp_path / "__init__.py").touch()
+  assert git_state(tmp_path) is None
+  identity = ["-c", "user.name=t", "-c", "user.email=t@t"]
+  subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
+  subprocess.run(
+      ["git", *identity, "commit", "-qm", "x"], cwd=tmp_path, check=True
+  )
+  state = git_state(tmp_path)
+  assert state and len(state["commit"]) == 40 and not state["modified"]
+  (tmp_path / "__init__.py").write_text("1")
+  changed = git_state(tmp_path)
+  assert changed and changed["modified"]

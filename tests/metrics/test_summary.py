@@ -1,0 +1,111 @@
+"""A summary's figures by hand, its form, and its consistency."""
+
+import json
+import math
+
+import pytest
+from scripted import hand_made, simulated
+
+from pdjax import config
+from pdjax import events as ev
+from pdjax.metrics.breakdown import PARTS
+from pdjax.metrics.flags import Facts
+from pdjax.metrics.requests import request_table
+from pdjax.metrics.summary import makespan_ns, summarize
+
+RUN = config.Run(
+    cluster=config.Cluster(
+        pools=(
+            config.Pool(role="P", count=1, tp=2),
+            config.Pool(role="D", count=1),
+            config.Pool(role="C", count=1, pp=3),
+        ),
+        chip="h100-sxm",
+    ),
+    slo=config.SLO(ttft_s=5.5e-6, attainment=0.4),
+)
+
+
+def test_by_hand():
+  summary = summarize(request_table(hand_made()), RUN)
+  assert summary["kind"] == "simulated"
+  assert summary["chips"] == 2 + 1 + 3
+  assert [summary[n] for n in ("sent", "completed", "rejected", "aborted")] == [
+      5, 3, 1, 1,
+  ]
+  assert summary["failed"] == summary["unfinished"] == 0
+  # From 0 until the abort at 21 us; tokens of the three that finished.
+  assert summary["duration"] == pytest.approx(21e-6)
+  assert summary["total_input_tokens"] == 10 + 4 + 3
+  assert summary["total_output_tokens"] == 3 + 4 + 1
+  assert summary["request_throughput"] == pytest.approx(3 / 21e-6)
+  assert summary["output_throughput"] == pytest.approx(8 / 21e-6)
+  assert summary["total_token_throughput"] == pytest.approx(25 / 21e-6)
+  assert summary["mean_ttft_ms"] == pytest.approx((5 + 6 + 4) / 3 * 1e-3)
+  assert summary["median_ttft_ms"] == summary["p50_ttft_ms"] == 5e-3
+  assert summary["p50_itl_ms"] == 4e-3
+  assert summary["mean_tpot_ms"] == pytest.approx((3.25 + 14 / 3) / 2 * 1e-3)
+  assert summary["mean_ttft_kv_landed_ms"] == pytest.approx(6e-3)
+  assert summary["slo_attainment"] == 2 / 5 and summary["slo_met"] is True
+  assert summary["slo_share[ttft <= 5.5e-06 s]"] == 2 / 5
+  assert summary["request_goodput_per_chip"] == pytest.approx(2 / 21e-6 / 6)
+  assert summary["recomputed_tokens"] == 5 and summary["preemptions"] == 1
+  assert summary["max_generator_lag_ms"] == 1e-3
+  assert summary["mean_decode_batch"] == 1
+  assert summary["mean_prefill_tokens_per_step"] == 28 / 4
+
+
+def test_flags_of_the_hand_made_run():
+  flags = summarize(request_table(hand_made()), RUN)["flags"]
+  # At kv_landed request 0 is at 8 us, so only request 4 is good.
+  assert any("SLO depends on the first-token anchor" in f for f in flags)
+  assert "2 of 5 requests did not finish" in flags
+  assert "p99 from 3 requests" in flags
+  assert any(f.startswith("generator late") for f in flags)
+
+
+def test_facts_are_copied_and_flagged():
+  facts = Facts(
+      padded_token_fraction=0.25, pages_leaked=2, compiles_in_window=1
+  )
+  run = config.Run(backend=config.Backend(kind="jax"))
+  summary = summarize(
+      request_table(hand_made()), run, chips=4, facts=facts
+  )
+  assert summary["kind"] == "measured" and summary["chips"] == 4
+  assert summary["padded_token_fraction"] == 0.25
+  assert "tokens_verified" not in summary
+  for flag in ("2 pages leaked", "1 compiles in the window"):
+    assert flag in summary["flags"]
+  assert "tokens not verified" in summary["flags"]
+
+
+@pytest.mark.parametrize("log", [ev.Log(), hand_made()], ids=["empty", "hand"])
+def test_fit_for_json(log):
+  summary = summarize(request_table(log), RUN)
+  text = json.dumps(summary, allow_nan=False)
+  assert json.loads(text) == summary
+
+
+def test_mean_parts_sum_to_mean_latency():
+  run, log, _, _ = simulated("1P1D", "disaggregated", tight=True)
+  summary = summarize(request_table(log), run)
+  parts = math.fsum(summary[f"mean_{part}_ms"] for part in PARTS)
+  assert parts == pytest.approx(summary["mean_e2el_ms"])
+  assert summary["preemptions"] > 0
+
+
+def test_overload_is_flagged_and_a_calm_run_is_not():
+  grew = "queue kept growing while requests arrived"
+  for rate, expected in ((5.0, False), (400.0, True)):
+    run, log, _, _ = simulated("1C", "continuous", rate=rate)
+    flags = summarize(request_table(log), run)["flags"]
+    assert (grew in flags) == expected
+
+
+def test_makespan_of_a_cut_run_ends_with_the_log():
+  log = ev.Log()
+  for at_ps, entry in hand_made():
+    if at_ps < 11_000_000:
+      log.append(at_ps, entry)
+  assert makespan_ns(request_table(log)) == 10_000
