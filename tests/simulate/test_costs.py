@@ -1,0 +1,302 @@
+"""Step costs: exactness of runs, by hand, laws, and plausible bounds."""
+
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pdjax.events import Segment
+from pdjax.models.presets import preset
+from pdjax.schedule.cost import StepShape
+from pdjax.simulate.chips import CHIPS, Chip
+from pdjax.simulate.costs import AnalyticalCost
+from pdjax.simulate.scalars import Scalars
+
+MS = 10**9
+A100, H100 = CHIPS["a100-80gb-sxm"], CHIPS["h100-sxm"]
+NO_OVERHEAD = Scalars(
+    step_overhead_s=0, request_overhead_s=0, copy_overhead_s=0
+)
+
+
+def cost(name="llama-3-8b", chip=A100, **more):
+  return AnalyticalCost(preset(name), chip, **more)
+
+
+def prefill(*chunks):
+  return StepShape(prefill=chunks)
+
+
+def decode(seqs, context_tokens, repeats=1):
+  """`context_tokens` of each sequence."""
+  return StepShape(
+      decode_seqs=seqs, decode_context_tokens=seqs * context_tokens,
+      repeats=repeats,
+  )
+
+
+def first_ps(cost, shape):
+  return cost.step(shape)[0].first_ps
+
+
+def one_by_one(cost, shape):
+  """Step times asked for singly."""
+  grown = (
+      dataclasses.replace(
+          shape, repeats=1,
+          decode_context_tokens=shape.decode_context_tokens
+          + step * shape.decode_seqs,
+      )
+      for step in range(shape.repeats)
+  )
+  return [first_ps(cost, single) for single in grown]
+
+
+def expanded(segments):
+  return [s.step_ps(i) for s in segments for i in range(s.steps)]
+
+
+chips = st.builds(
+    Chip,
+    name=st.just("drawn"),
+    vendor=st.just("none"),
+    bf16_flops=st.integers(10**6, 10**16),
+    hbm_bytes_per_s=st.integers(10**6, 10**14),
+    interconnect_bytes_per_s=st.integers(10**6, 10**12),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    name=st.sampled_from(
+        ["tiny", "small", "llama-3-8b", "opt-13b", "mixtral-8x7b",
+         "deepseek-v3"]
+    ),
+    chip=chips,
+    tp=st.sampled_from([1, 2]),
+    pp=st.sampled_from([1, 2]),
+    seqs=st.integers(1, 300),
+    context_tokens=st.integers(1, 10**5),
+    repeats=st.integers(1, 60),
+)
+def test_a_run_is_the_sum_of_its_steps_bit_for_bit(
+    name, chip, tp, pp, seqs, context_tokens, repeats
+):
+  priced = cost(name, chip, tp=tp, pp=pp)
+  shape = dataclasses.replace(
+      decode(seqs, 1, repeats), decode_context_tokens=context_tokens
+  )
+  segments = priced.step(shape)
+  assert sum(segment.steps for segment in segments) == repeats
+  assert all(segment.steps > 0 for segment in segments)
+  assert expanded(segments) == one_by_one(priced, shape)
+
+
+@pytest.mark.parametrize(
+    "hbm_efficiency, steps, slope_ps",
+    [(0.4, [10], 640 * 10**9), (0.7, [3, 7], 512 * 10**9)],
+)
+def test_a_run_may_turn_compute_bound(hbm_efficiency, steps, slope_ps):
+  """Attention of tiny: T_hbm of 768 + 256 S bytes, T_math of 512 S operations.
+
+  At 0.7 of 1000 bytes/s and all of 1000 FLOP/s the latter is larger from S = 8,
+  the fourth step; at 0.4 never.
+  """
+  chip = Chip(
+      name="slow", vendor="none", bf16_flops=1000, hbm_bytes_per_s=1000
+  )
+  scalars = dataclasses.replace(
+      NO_OVERHEAD, attention_efficiency=1, hbm_efficiency=hbm_efficiency
+  )
+  segments = cost("tiny", chip, scalars=scalars).step(decode(1, 5, 10))
+  assert [segment.steps for segment in segments] == steps
+  assert segments[-1].slope_ps == slope_ps
+
+
+def test_a_prefill_step_by_hand():
+  """tiny, 4 tokens, a chip of 1e6 operations and bytes a second."""
+  chip = Chip(
+      name="slow", vendor="none", bf16_flops=10**6, hbm_bytes_per_s=10**6
+  )
+  priced = cost(
+      "tiny", chip,
+      scalars=Scalars(
+          matmul_efficiency=1, attention_efficiency=1, hbm_efficiency=1,
+          step_overhead_s=1, request_overhead_s=2,
+      ),
+  )
+  # Operations: projections 2*4*2*(64*(2*64 + 2*32)), mlp 2*4*2*(3*64*96),
+  # attention 10 pairs * 4*2*4*16, logits 2*64*256. Bytes: attention (8*256 +
+  # 4*512) is under its operations, logits 2*(64*256 + 64 + 256) over.
+  operations = 196608 + 294912 + 5120
+  expected = (operations + 33408) * 10**6 + 3 * 10**12
+  assert priced.step(prefill((4, 0))) == (Segment(1, expected),)
+
+
+def test_a_mixed_step_holds_both_parts():
+  priced = cost(scalars=NO_OVERHEAD)
+  alone = first_ps(priced, prefill((512, 1024)))
+  mixed = StepShape(((512, 1024),), 32, 32 * 1000)
+  together = first_ps(priced, mixed)
+  assert alone < together < alone + first_ps(priced, decode(32, 1000))
+
+
+def test_repeats_are_for_decodes():
+  with pytest.raises(ValueError, match="repeats"):
+    cost().step(StepShape(((8, 0),), repeats=2))
+
+
+# Plausible bounds: first principles on the outside, overhead included. -------
+
+
+def test_prefill_of_2048_tokens_of_8b_on_an_a100():
+  """33 TFLOP at 312 TFLOP/s is 105 ms; half of peak would be 220."""
+  assert 105 * MS < first_ps(cost(), prefill((2048, 0))) < 220 * MS
+
+
+def test_decode_step_of_8b_on_an_a100():
+  """15 GB at 2,039 GB/s is 7.4 ms; published engines stay under 16."""
+  assert 7.4 * MS < first_ps(cost(), decode(1, 512)) < 16 * MS
+
+
+def test_decode_step_of_70b_on_4_h100():
+  """139 GB over 4 x 3,350 GB/s is 10.4 ms; two all-reduces a layer."""
+  priced = cost("llama-3-70b", H100, tp=4)
+  assert 10.4 * MS < first_ps(priced, decode(1, 512)) < 25 * MS
+
+
+def test_transfers_of_2048_tokens():
+  assert cost().transfer_bytes(2048) == pytest.approx(270e6, rel=0.01)
+  on_8 = cost("llama-3-70b", tp=8)
+  assert on_8.transfer_bytes(2048) == pytest.approx(670e6, rel=0.01)
+
+
+def test_copies_read_and_write_at_memory_bandwidth():
+  priced = cost(tp=2, pp=2, scalars=dataclasses.replace(
+      NO_OVERHEAD, hbm_efficiency=1
+  ))
+  size_bytes = 4 * 2039 * 10**6
+  assert priced.gather_ps(size_bytes) == 2 * MS
+  assert priced.scatter_ps(size_bytes) == 2 * MS
+
+
+# Laws. -----------------------------------------------------------------------
+
+SHAPES = (prefill((1, 0)), prefill((2048, 0), (100, 5000)), decode(1, 100),
+          decode(128, 4000), StepShape(((300, 200),), 64, 64000))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "figure", ["bf16_flops", "hbm_bytes_per_s", "interconnect_bytes_per_s"]
+)
+def test_a_faster_chip_never_slows_a_step(shape, figure):
+  times = []
+  for factor in (1, 1.01, 2, 10):
+    chip = dataclasses.replace(A100, **{
+        figure: round(getattr(A100, figure) * factor)
+    })
+    times.append(first_ps(cost("llama-3-70b", chip, tp=4, pp=2), shape))
+  assert times == sorted(times, reverse=True)
+
+
+def test_prefill_is_bound_by_compute_and_decode_by_bandwidth():
+  """70B on H100: each speeds up with its own resource only."""
+
+  def time_ps(chip, shape):
+    return first_ps(cost("llama-3-70b", chip, tp=4, scalars=NO_OVERHEAD), shape)
+
+  def gains(shape):
+    figures = ("bf16_flops", "hbm_bytes_per_s")
+    doubled = [
+        dataclasses.replace(H100, **{figure: 2 * getattr(H100, figure)})
+        for figure in figures
+    ]
+    return [time_ps(H100, shape) / time_ps(chip, shape) for chip in doubled]
+
+  by_compute, by_bandwidth = gains(prefill((2048, 0)))
+  assert by_compute > 1.6 and by_bandwidth < 1.01
+  by_compute, by_bandwidth = gains(decode(32, 1000))
+  assert by_compute < 1.01 and by_bandwidth > 1.6
+
+
+def test_more_tensor_parallel_chips_are_faster():
+  by_tp = [
+      first_ps(cost("llama-3-70b", tp=tp), prefill((2048, 0)))
+      for tp in (1, 2, 4, 8)
+  ]
+  assert by_tp == sorted(by_tp, reverse=True)
+  assert by_tp[1] > by_tp[0] / 2  # never more than twice as fast
+
+
+def test_pipeline_stages_cost_a_hop_and_save_no_time():
+  one, four = cost("llama-3-70b"), cost("llama-3-70b", pp=4)
+  link = round(A100.peer_bytes_per_s * Scalars().link_efficiency)
+  sent_bytes = 3 * 2048 * 8192 * 2
+  hop_ps = 3 * 2_000_000 - (-sent_bytes * 10**12 // link)
+  shape = prefill((2048, 0))
+  assert first_ps(four, shape) - first_ps(one, shape) == hop_ps
+
+
+def test_all_reduces_by_hand():
+  """tp 4: 2 a layer, 6 hops and 6/4 of [T, D] each; logits 3 hops, 3/4."""
+  slow = dataclasses.replace(A100, interconnect_bytes_per_s=10**6)
+  scalars = dataclasses.replace(NO_OVERHEAD, link_efficiency=1, hop_latency_s=1)
+  fast = dataclasses.replace(A100, interconnect_bytes_per_s=10**18)
+  no_hops = dataclasses.replace(scalars, hop_latency_s=0)
+  shape = prefill((8, 0))
+  comms_ps = first_ps(
+      cost("llama-3-8b", slow, tp=4, scalars=scalars), shape
+  ) - first_ps(cost("llama-3-8b", fast, tp=4, scalars=no_hops), shape)
+  hops = 64 * 6 + 3
+  sent_bytes = 64 * 6 * 8 * 4096 * 2 // 4 + 3 * 128256 * 2 // 4
+  assert comms_ps == pytest.approx(hops * 10**12 + sent_bytes * 10**6, abs=20)
+
+
+@pytest.mark.parametrize(
+    "field", [field.name for field in dataclasses.fields(Scalars)]
+)
+def test_every_scalar_has_an_effect(field):
+  def prices(scalars):
+    priced = cost("llama-3-70b", tp=2, scalars=scalars)
+    return [*(priced.step(s) for s in SHAPES), priced.gather_ps(10**6)]
+
+  changed = dataclasses.replace(
+      Scalars(), **{field: getattr(Scalars(), field) * 0.9}
+  )
+  assert prices(changed) != prices(Scalars())
+
+
+def test_scalars_out_of_range_are_refused():
+  with pytest.raises(ValueError, match="hbm_efficiency"):
+    Scalars(hbm_efficiency=1.2)
+  with pytest.raises(ValueError, match="step_overhead_s"):
+    Scalars(step_overhead_s=-1)
+
+
+def test_work_of_a_run_is_the_sum_of_its_steps():
+  priced = cost()
+  flops, size_bytes = priced.work(decode(7, 100, 20))
+  singles = [priced.work(decode(7, 100 + step)) for step in range(20)]
+  assert flops == sum(single[0] for single in singles)
+  assert size_bytes == sum(single[1] for single in singles)
+
+
+def test_work_is_bound_by_the_time_it_takes():
+  """Neither compute nor bandwidth is ever used beyond its peak."""
+  priced = cost("llama-3-70b", H100, tp=4)
+  for shape in SHAPES:
+    seconds = first_ps(priced, shape) / 1e12
+    flops, size_bytes = priced.work(shape)
+    assert 0 < flops / seconds < priced.peak_flops
+    assert 0 < size_bytes / seconds < priced.peak_bytes_per_s
+
+
+def test_provenance_says_what_the_prices_rest_on():
+  told = json.loads(json.dumps(cost().provenance))
+  assert told["kind"] == "analytical"
+  assert "uncalibrated, +-20 %" in told["accuracy"]
+  assert told["step_overhead_s"] == 3e-3
+  assert told["chip"] == "a100-80gb-sxm"
