@@ -1,0 +1,94 @@
+"""From a config to a simulated cluster; and what a user gets wrong."""
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from pdjax import config
+from pdjax.config import ConfigError, Pool
+from pdjax.simulate.cluster import cluster_of
+from tests.simulate.serving import make_run
+
+
+def pools(*made, **more):
+  return make_run(cluster={"pools": made, **more})
+
+
+def test_workers_alike_share_a_cost_model():
+  cluster = cluster_of(make_run("disaggregated", "2P2D"))
+  assert len(cluster.costs) == len(cluster.links) == 4
+  assert len(set(cluster.costs)) == len(cluster.provenance) == 1
+
+
+def test_pools_differ_as_they_say():
+  cluster = cluster_of(pools(
+      Pool(role="P", count=1, tp=2, chip="h100-sxm"),
+      Pool(role="D", count=2, tp=4, pp=2),
+  ))
+  assert [c.chip.name for c in cluster.costs] == [
+      "h100-sxm", "a100-80gb-sxm", "a100-80gb-sxm"
+  ]
+  assert [(c.tp, c.pp) for c in cluster.costs] == [(2, 1), (4, 2), (4, 2)]
+  bandwidths = [link.bandwidth_bytes_per_s for link in cluster.links]
+  assert bandwidths == [2 * 450e9, 8 * 300e9, 8 * 300e9]
+  assert cluster.pool_pages[1] > 4 * cluster.pool_pages[0]
+
+
+def test_a_named_link_wins():
+  link = config.Link(bandwidth_bytes_per_s=25e9, latency_s=1e-3)
+  (made,) = cluster_of(make_run(cluster={"link": link})).links
+  assert (made.bandwidth_bytes_per_s, made.latency_ps) == (25 * 10**9, 10**9)
+
+
+def test_pages_come_from_memory_or_from_the_config():
+  # (72 GB - 16.06 GB weights - activations) / 131,072 bytes a token: ~420k.
+  (pages,) = cluster_of(make_run()).pool_pages
+  assert 400_000 < pages * 16 < 427_000
+  run = make_run(cluster={"kv_tokens": 1000})
+  assert cluster_of(run).pool_pages == (63,)
+
+
+def test_what_takes_memory_leaves_fewer_pages():
+  base = cluster_of(make_run()).pool_pages[0]
+  for run in (
+      make_run(cluster={"hbm_utilization": 0.8}),
+      make_run(strategy={"max_num_batched_tokens": 32768}),
+      make_run(strategy={"max_num_seqs": 1024}),
+  ):
+    assert cluster_of(run).pool_pages[0] < base
+  chunked = make_run("chunked", strategy={"chunk_size": 512})
+  assert cluster_of(chunked).pool_pages[0] > base
+
+
+def test_all_mistakes_at_once_each_one_line():
+  with pytest.raises(ConfigError) as caught:
+    cluster_of(pools(
+        Pool(role="P", count=1, chip="h1000"),
+        Pool(role="D", count=3, tp=3),
+        Pool(role="C", count=1, chip="l4", tp=1, pp=1),
+        Pool(role="C", count=2, chip="tpu-v7x", tp=2),
+        hbm_utilization=0.5,
+    ))
+  h1000, tp, fit, link = caught.value.errors
+  assert "unknown chip 'h1000'" in h1000
+  assert "tp 3 does not divide" in tp
+  assert "pool C (tp 1, pp 1): each chip needs" in fit
+  assert "host_link_bytes_per_s of chip 'tpu-v7x'" in link
+
+
+def test_no_chip_and_no_such_precision():
+  with pytest.raises(ConfigError, match="say which chip"):
+    cluster_of(make_run(cluster={"chip": None}))
+  run = dataclasses.replace(make_run(), model=config.Model(dtype="float32"))
+  with pytest.raises(ConfigError, match="float32_flops of chip 'a100"):
+    cluster_of(run)
+
+
+def test_simulating_imports_no_jax():
+  code = (
+      "import sys, pdjax.simulate.cluster;"
+      "sys.exit('jax' in sys.modules or 'numpy' in sys.modules)"
+  )
+  subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
