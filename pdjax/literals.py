@@ -29,6 +29,13 @@ def from_text(path: str, text: str) -> Any:
   return value
 
 
+def unsays(path: str, text: str) -> bool:
+  """Whether `none` is given for a section, which cannot itself be none."""
+  members = fieldtypes.members_of(schema.hint_of(path))
+  is_section = fieldtypes.section_of(members[0]) and type(None) not in members
+  return bool(is_section) and text.strip().lower() in _NONE_WORDS
+
+
 def list_from_text(path: str, text: str) -> tuple[Any, ...]:
   """Comma-separated values of one field; brackets and quotes hold together.
 

@@ -1,6 +1,7 @@
 """The command line's changes to an experiment.
 
 `--config.field=value` goes over the file's fields and those of its cases;
+`none` for a whole section unsays all the file says there.
 `--sweep=field=values` goes into the grid, over what the file has there. Neither
 may contradict the file in silence.
 """
@@ -23,6 +24,9 @@ def override(
   varied |= {"workload.seed"} if sweep.seeds else set()
   for path, text in flags:
     try:
+      if literals.unsays(path, text):
+        schema.drop(tree, path)
+        continue
       value = literals.from_text(path, text)
     except ConfigError as error:
       errors += error.errors

@@ -50,6 +50,13 @@ def test_override_wins_over_file_and_cases():
   assert experiment.sweep.cases == (("a", {}),)
 
 
+def test_none_unsays_a_section():
+  tree = {"workload": {"kind": "azure", "prompt": {"mean": 9}}}
+  assert one(tree, [("workload.prompt", "none")]).tree == {
+      "workload": {"kind": "azure"}
+  }
+
+
 def test_override_of_a_swept_field_is_refused():
   tree = {"sweep": {"grid": {"workload.rate": (1.0, 2.0)}}}
   (line,) = errors_of(tree, [("workload.rate", "3")])

@@ -1,0 +1,76 @@
+"""Config files are found by path or name, and fail in one line."""
+
+import pytest
+
+from pdjax.cli import configfile
+from pdjax.cli.listing import listing
+from pdjax.config import ConfigError
+
+GOOD = '''"""Does it work?
+
+Yes."""
+
+
+def get_config():
+  return {"name": "n"}
+'''
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+  (tmp_path / "configs").mkdir()
+  (tmp_path / "configs" / "mine.py").write_text(GOOD)
+  (tmp_path / "packaged").mkdir()
+  (tmp_path / "packaged" / "theirs.py").write_text(GOOD)
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(
+      configfile, "packaged_folders", lambda: [tmp_path / "packaged"]
+  )
+  return tmp_path
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["configs/mine.py", "configs/mine", "theirs", "theirs.py",
+     "configs/theirs", "configs/theirs.py"],
+)
+def test_a_file_is_found(name):
+  path = configfile.find(name)
+  assert path.stem == name.removeprefix("configs/").removesuffix(".py")
+  assert configfile.load(path) == {"name": "n"}
+
+
+def test_a_missing_file_names_a_near_one():
+  with pytest.raises(ConfigError) as caught:
+    configfile.find("configs/mime.py")
+  assert caught.value.errors == [
+      "--config=configs/mime.py: no such file; did you mean 'mine'?"
+  ]
+  with pytest.raises(ConfigError, match="see --list_configs"):
+    configfile.find("elsewhere/zzz")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("x = 1\n", "has no function get_config()"),
+        ("def get_config():\n  return 3\n", "must return a ConfigDict, got 3"),
+        ("def get_config():\n  return 1 / 0\n", "bad.py:2: ZeroDivisionError"),
+        ("import no_such\n", "bad.py:1: ModuleNotFoundError"),
+        ("def (\n", "bad.py:1: SyntaxError"),
+    ],
+)
+def test_a_file_that_fails_is_one_line(folder, text, part):
+  (folder / "bad.py").write_text(text)
+  with pytest.raises(ConfigError) as caught:
+    configfile.load(folder / "bad.py")
+  (line,) = caught.value.errors
+  assert part in line and "\n" not in line
+
+
+def test_listing_shows_docstrings_and_runs_nothing(folder):
+  (folder / "configs" / "odd.py").write_text('"""Odd?"""\nraise SystemExit\n')
+  assert listing() == (
+      "mine\n  Does it work?\n\n  Yes.\n\nodd\n  Odd?\n\n"
+      "theirs\n  Does it work?\n\n  Yes."
+  )

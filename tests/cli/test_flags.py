@@ -1,0 +1,52 @@
+"""The command line as it is typed, and every mistake in it."""
+
+import pytest
+
+from pdjax.cli.flags import parse
+
+
+def test_flags_are_read_in_both_spellings():
+  flags, errors = parse([
+      "--config=x", "--config.strategy.chunk_size=256",
+      "--config.workload.rate", "2", "--sweep=a.b=1,2",
+      "--sweep", "config.c=none", "--output_dir=out", "--dry_run",
+  ])
+  assert errors == []
+  assert flags.config == "x" and flags.output_dir == "out" and flags.dry_run
+  assert flags.overrides == [
+      ("strategy.chunk_size", "256"), ("workload.rate", "2"),
+  ]
+  assert flags.sweeps == [("a.b", "1,2"), ("c", "none")]
+
+
+@pytest.mark.parametrize(
+    ("argument", "on"),
+    [("--dry_run", True), ("--nodry_run", False), ("--dry_run=true", True),
+     ("--dry_run=False", False)],
+)
+def test_switches_are_spelt_as_absl_spells_them(argument, on):
+  flags, errors = parse(["--config=x", argument])
+  assert (flags.dry_run, errors) == (on, [])
+
+
+@pytest.mark.parametrize(
+    ("argument", "line"),
+    [
+        ("--confg=x", "--confg: no such flag; did you mean '--config'?"),
+        ("--dryrun", "--dryrun: no such flag; did you mean '--dry_run'?"),
+        ("--zzz", "--zzz: no such flag; see --help"),
+        ("x", "x: not a flag; did you mean --config=x?"),
+        ("-config=x", "-config=x: flags have two dashes: --config=x"),
+        ("--config", "--config: needs a value, as in --config=VALUE"),
+        ("--config=", "--config: needs a value"),
+        ("--dry_run=maybe", "--dry_run: expected true or false, got 'maybe'"),
+        ("--sweep=128", "--sweep=128: expected FIELD=VALUES, as in"
+         " --sweep='strategy.chunk_size=128,256'"),
+    ],
+)
+def test_a_mistake_is_one_line(argument, line):
+  assert parse([argument])[1] == [line]
+
+
+def test_all_mistakes_are_told():
+  assert len(parse(["--a", "b", "--dryrun", "--sweep=1"])[1]) == 4
