@@ -76,7 +76,7 @@ class Journal:
   runs: Runs
   members: Members
   finished_tokens: np.ndarray
-  """Tokens a row made in its last run; 0 where it did not finish."""
+  """Tokens a row made in its last run; -1 where it did not finish."""
   drops: Marks
   """Preemptions: the pages are gone."""
   transfer_starts: Marks
@@ -91,10 +91,8 @@ class Journal:
 
 def read_journal(log: ev.Log) -> Journal:
   """Sorts a log into arrays."""
-  arrivals = sorted(
-      log.of(ev.Arrived),
-      key=lambda arrived: arrived.request.id,  # pyright: ignore
-  )
+  arrivals = [entry for _, entry in log if isinstance(entry, ev.Arrived)]
+  arrivals.sort(key=lambda arrived: arrived.request.id)
   row_of = {arrived.request.id: row for row, arrived in enumerate(arrivals)}
   steps: dict[int, tuple[int, ev.Step]] = {}
   ended: list[tuple[int, ev.StepEnded]] = []
@@ -213,7 +211,7 @@ def _rows(request: np.ndarray, row_of: dict[int, int]) -> np.ndarray:
 def _finished(
     ended: Iterable[tuple[int, ev.StepEnded]], row_of: dict[int, int]
 ) -> np.ndarray:
-  tokens = np.zeros(len(row_of), np.int64)
+  tokens = np.full(len(row_of), -1, np.int64)
   for _, end in ended:
     for request, made in end.finished:
       tokens[row_of[request]] = made

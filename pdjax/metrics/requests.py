@@ -131,7 +131,7 @@ def _states(journal: Journal) -> np.ndarray:
   states = np.full(len(journal.requests), "unfinished", "<U10")
   refused = journal.refusals
   states[refused.row] = np.where(refused.flag > 0, "aborted", "rejected")
-  states[journal.finished_tokens > 0] = "finished"
+  states[journal.finished_tokens >= 0] = "finished"
   return states
 
 

@@ -135,7 +135,7 @@ class Tokens:
 
 def nulls(rows: int) -> np.ma.MaskedArray:
   """A column of nulls to be filled."""
-  return np.ma.masked_all(rows, np.int64)
+  return np.ma.masked_array(np.zeros(rows, np.int64), mask=True)
 
 
 def read_lives(journal: Journal) -> Lives:
@@ -174,7 +174,7 @@ def _made(journal: Journal) -> np.ndarray:
   made = journal.runs.steps[members.run].copy()
   last = np.flatnonzero(np.diff(members.row, append=-1))
   tokens = journal.finished_tokens[members.row[last]]
-  made[last] = np.where(tokens > 0, tokens, made[last])
+  made[last] = np.where(tokens >= 0, tokens, made[last])
   return made
 
 
