@@ -1,0 +1,1 @@
+"""Configs to start from; `--list_configs` shows their questions."""

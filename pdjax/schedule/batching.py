@@ -116,8 +116,9 @@ def make_room(
 ) -> Generator[Command, None, tuple[int, ...]]:
   """Preempts the newest until the other decodes have pages for one step.
 
-  Comes before admission, so that what it frees can be used at once. The oldest is never preempted. Where it lacks a page all the same (others are
-  on their way in), it sits the step out.
+  Comes before admission, so that what it frees can be used at once. The oldest
+  is never preempted. Where it lacks a page all the same (others are on their
+  way in), it sits the step out.
   """
   while worker.next_step_pages() > worker.pool.free_pages:
     holders = [*worker.prefilling.values(), *worker.decoding.values()]

@@ -1,0 +1,85 @@
+"""A measured run beside its simulation: the error of every figure.
+
+The simulator serves the same requests with the same policy, pages and split;
+only the clock is another. So what differs is the error of the step costs, and
+of taking each worker's steps not to depend on what the other workers do.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from pdjax.calibrate.fit import FittedCost
+from pdjax.config import Run
+from pdjax.events import Arrived, Log
+from pdjax.metrics.requests import RequestTable, request_table
+from pdjax.schedule.loop import serve
+from pdjax.schedule.setup import policy_of, world_of
+from pdjax.simulate.backend import SimulatedBackend
+from pdjax.simulate.links import Link
+
+FIGURES = (
+    ("ttft", 50), ("ttft", 99), ("tpot", 50), ("tpot", 99), ("itl", 50),
+    ("itl", 99), ("e2el", 50),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Compared:
+  """One figure of a run, measured and simulated, in milliseconds."""
+
+  metric: str
+  percentile: int
+  measured_ms: float
+  simulated_ms: float
+
+  @property
+  def error(self) -> float:
+    """Signed, relative to the measured figure."""
+    return self.simulated_ms / self.measured_ms - 1.0
+
+
+def simulate_again(
+    log: Log,
+    run: Run,
+    cost: FittedCost,
+    link: Link,
+    pool_pages: Sequence[int],
+) -> Log:
+  """Serves a measured log's requests on the virtual clock."""
+  requests = [event.request for event in log.of(Arrived)]  # pyright: ignore
+  made = request_table(log)["output_tokens"]
+  workers = len(pool_pages)
+  backend = SimulatedBackend(
+      sorted(requests, key=lambda r: (r.arrival_ps, r.id)),
+      {r.id: int(n) for r, n in zip(sorted(
+          requests, key=lambda r: r.id), made, strict=True)},
+      [cost] * workers,
+      [link] * workers,
+      dispatch_ahead=run.engine.dispatch_ahead,
+  )
+  return serve(policy_of(run), backend, world_of(run, pool_pages))
+
+
+def compare(measured: Log, simulated: Log, run: Run) -> list[Compared]:
+  """The figures of both, those that exist in the measured run."""
+  anchor = run.strategy.first_token or "at_prefill"
+  tables = [request_table(log, anchor) for log in (measured, simulated)]
+  return [
+      Compared(metric, percentile, *(
+          _percentile_ms(table, metric, percentile) for table in tables
+      ))
+      for metric, percentile in FIGURES
+      if tables[0].sample(metric)
+  ]
+
+
+def _percentile_ms(table: RequestTable, metric: str, percentile: int) -> float:
+  return float(table.sample(metric).percentile(percentile)) / 1e6
+
+
+def as_rows(compared: Mapping[str, Sequence[Compared]]) -> list[list[str]]:
+  """Cells of a table: a row a run, a column a figure."""
+  return [
+      [label, *(f"{one.error:+.0%}" for one in figures)]
+      for label, figures in compared.items()
+  ]
