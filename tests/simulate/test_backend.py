@@ -8,24 +8,32 @@ from hypothesis import strategies as st
 
 from pdjax import config
 from pdjax.events import (
-  Arrived,
-  Interrupt,
-  Preempt,
-  Step,
-  StepEnded,
-  Transfer,
-  TransferEnded,
-  TransferProgressed,
-  Wake,
-  Woke,
+    Arrived,
+    Interrupt,
+    Preempt,
+    Reserve,
+    Route,
+    Segment,
+    Step,
+    StepEnded,
+    Transfer,
+    TransferEnded,
+    TransferProgressed,
+    Wake,
+    Woke,
 )
 from pdjax.schedule.cost import StepShape
+from pdjax.schedule.loop import serve
+from pdjax.schedule.worker import WorkerSpec
+from pdjax.schedule.world import World
+from pdjax.simulate.backend import SimulatedBackend
+from pdjax.simulate.links import Link
 from tests.simulate.serving import (
-  OneByOne,
-  make_run,
-  request,
-  simulate,
-  token_times,
+    OneByOne,
+    make_run,
+    request,
+    simulate,
+    token_times,
 )
 
 PAGE = 16
@@ -174,6 +182,55 @@ def test_a_wake_comes_when_asked_for():
 
   log = simulate(make_run(), [request(0, 4, 2, 5)], wrap=Waking)[0]
   assert log.of(Woke) == [Woke(12, 12)]
+
+
+class TenPs:
+  """Every step takes 10 ps."""
+
+  def step(self, shape):
+    return (Segment(shape.repeats, 10),)
+
+
+class CutsWhenDone:
+  """Serves request n on worker n; when 0 ends, interrupts 1's run."""
+
+  def __init__(self, first_worker):
+    self._workers = (first_worker, 1 - first_worker)
+
+  def decide(self, event, world):
+    if isinstance(event, Arrived):
+      request, worker = event.request.id, self._workers[event.request.id]
+      yield Route(request, worker)
+      yield Reserve(request, worker, 1)
+      yield Step(worker, prefill=((request, 1),))
+      return
+    request = self._workers.index(event.worker)
+    if not world.progress[request].ended:
+      yield Step(event.worker, decode=(request,), repeats=9)
+    elif request == 0:
+      yield Interrupt(self._workers[1])
+
+
+@pytest.mark.parametrize("first_worker, steps", [(0, 2), (1, 3)])
+def test_a_step_ending_now_is_in_flight_until_told(first_worker, steps):
+  """Request 0 ends at 30 ps, when the other worker ends a step too: that step
+  is told after (worker 1's) or before (worker 0's)."""
+  specs = [
+      WorkerSpec(
+          id=n, role="C", pool_pages=9, page_tokens=PAGE, max_num_seqs=9
+      )
+      for n in range(2)
+  ]
+  requests = [request(0, 1, 3), request(1, 1, 10)]
+  backend = SimulatedBackend(
+      requests, [3, 10], [TenPs(), TenPs()], [Link(1), Link(1)]
+  )
+  log = serve(CutsWhenDone(first_worker), backend, World(specs))
+  (cut, *_) = [
+      event for event in log.of(StepEnded)
+      if event.worker != first_worker and event.started_ps == 10
+  ]
+  assert (cut.steps, cut.at_ps) == (steps, 10 + 10 * steps)
 
 
 def test_layers_by_themselves_are_refused():
