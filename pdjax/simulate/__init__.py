@@ -1,0 +1,1 @@
+"""A cluster that is not there: virtual clock, step costs, links. No jax."""
