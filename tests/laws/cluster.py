@@ -1,0 +1,165 @@
+"""Small simulated clusters for the laws, drawn or given."""
+
+import dataclasses
+
+from hypothesis import strategies as st
+
+from pdjax.config import Backend, Cluster, Model, Run, Strategy
+from pdjax.events import Cancelled, Log, Step, StepEnded, elapsed_ps
+from pdjax.request import Request
+from pdjax.schedule.loop import serve
+from pdjax.schedule.setup import policy_of, world_of
+from pdjax.schedule.world import World
+from pdjax.simulate.cluster import cluster_of
+
+US = 10**6
+"""Picoseconds in a microsecond: steps of these clusters take thousands."""
+
+KINDS = ("continuous", "chunked", "disaggregated", "chunked prefill on P")
+
+
+def run_config(
+    kind: str = "continuous",
+    split: str | None = None,
+    *,
+    kv_tokens: int = 512,
+    page_tokens: int = 8,
+    reserve_pages: int = 1,
+    dispatch_ahead: int = 0,
+    **strategy,
+) -> Run:
+  """A llama-2-7b cluster on A100 with pools far smaller than theirs."""
+  disaggregated = kind in ("disaggregated", "chunked prefill on P")
+  chunk_size = 32 if "chunked" in kind else None
+  settings = {
+      "kind": "disaggregated" if disaggregated else kind,
+      "chunk_size": chunk_size,
+      "max_num_batched_tokens": 200,
+      **strategy,
+  }
+  base = Run()
+  return dataclasses.replace(
+      base,
+      backend=Backend(kind="simulated"),
+      model=Model(preset="llama-2-7b"),
+      cluster=Cluster(
+          split=split or ("1P1D" if disaggregated else "1C"),
+          chip="a100-80gb-sxm",
+          kv_tokens=kv_tokens,
+          page_tokens=page_tokens,
+          reserve_pages=reserve_pages,
+      ),
+      strategy=Strategy(**settings),
+      engine=dataclasses.replace(base.engine, dispatch_ahead=dispatch_ahead),
+  )
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+  """What arrives, and how long the answers truly are."""
+
+  requests: tuple[Request, ...]
+  output_tokens: tuple[int, ...]
+
+
+def load_of(*rows: tuple[int, int, int]) -> Load:
+  """From rows of (arrival in µs, prompt tokens, output tokens)."""
+  requests = tuple(
+      Request(
+          id=index,
+          arrival_ps=arrival_us * US,
+          prompt_tokens=prompt,
+          max_tokens=output,
+      )
+      for index, (arrival_us, prompt, output) in enumerate(rows)
+  )
+  return Load(requests, tuple(output for _, _, output in rows))
+
+
+@st.composite
+def loads(draw, max_size: int = 25) -> Load:
+  """Up to `max_size` requests, some at one instant, some declaring too much."""
+  row = st.tuples(
+      st.one_of(st.just(0), st.integers(0, 60_000)),
+      st.integers(1, 150),
+      st.integers(1, 50),
+      st.integers(0, 20),
+  )
+  rows = draw(st.lists(row, min_size=1, max_size=max_size))
+  at_us, requests = 0, []
+  for index, (gap_us, prompt, output, slack) in enumerate(rows):
+    at_us += gap_us
+    requests.append(
+        Request(
+            id=index,
+            arrival_ps=at_us * US,
+            prompt_tokens=prompt,
+            max_tokens=output + slack,
+        )
+    )
+  return Load(tuple(requests), tuple(output for _, _, output, _ in rows))
+
+
+@st.composite
+def configs(draw) -> Run:
+  """A strategy, a split and pools that sometimes force preemption."""
+  kind = draw(st.sampled_from(KINDS))
+  if kind in ("continuous", "chunked"):
+    split = draw(st.sampled_from(["1C", "2C", "3C"]))
+  else:
+    split = draw(st.sampled_from(["1P1D", "2P1D", "1P2D", "2P2D"]))
+  return run_config(
+      kind,
+      split,
+      kv_tokens=draw(st.sampled_from([64, 128, 208, 400, 2000])),
+      page_tokens=draw(st.sampled_from([8, 16])),
+      reserve_pages=draw(st.sampled_from([0, 1, 3])),
+      max_num_seqs=draw(st.sampled_from([2, 5, 64])),
+      router=draw(st.sampled_from(["round_robin", "least_outstanding_tokens"])),
+  )
+
+
+def world_for(run: Run) -> World:
+  return world_of(run, cluster_of(run).pool_pages)
+
+
+def serve_load(
+    run: Run, load: Load, policy=None, watch=None, cancels=()
+) -> tuple[Log, World]:
+  """Serves a load; `cancels` are pairs of (time in ps, request)."""
+  cluster = cluster_of(run)
+  world = world_of(run, cluster.pool_pages)
+  backend = cluster.backend(load.requests, load.output_tokens)
+  for at_ps, request in cancels:
+    backend._push(Cancelled(at_ps, request))
+  watch = watch or (lambda event, world: None)
+  return serve(policy or policy_of(run), backend, world, watch), world
+
+
+def token_times(log: Log) -> dict[int, list[int]]:
+  """When each request's tokens were made, in picoseconds, the slow way."""
+  times: dict[int, list[int]] = {}
+  left: dict[int, int] = {}
+  steps = {step.run: step for step in log.of(Step)}
+  targets: dict[int, int] = {}
+  for _, entry in log:
+    match entry:
+      case StepEnded():
+        step, made = steps[entry.run], dict(entry.finished)
+        for request in step.decode:
+          for j in range(made.get(request, entry.steps)):
+            at = entry.started_ps + elapsed_ps(entry.segments, j + 1)
+            times.setdefault(request, []).append(at)
+        for request, tokens in step.prefill:
+          left[request] -= tokens
+          if not left[request]:
+            times.setdefault(request, []).append(entry.at_ps)
+      case _ if type(entry).__name__ == "Arrived":
+        targets[entry.request.id] = entry.request.prompt_tokens
+        left[entry.request.id] = entry.request.prompt_tokens
+      case _ if type(entry).__name__ == "Preempt":
+        made_so_far = len(times.get(entry.request, ()))
+        left[entry.request] = targets[entry.request] + made_so_far
+      case _:
+        pass
+  return times

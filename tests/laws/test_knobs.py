@@ -1,0 +1,164 @@
+"""Law 9: every knob has an effect. Law 7: P's and D's settings are not swapped."""
+
+import dataclasses
+import random
+
+import pytest
+from laws.cluster import load_of, run_config, serve_load
+
+from pdjax.config import SLO, Cluster, Lengths, Link, Pool, Workload
+from pdjax.metrics.requests import request_table
+from pdjax.metrics.summary import summarize
+from pdjax.workload.build import build
+
+
+def busy_load():
+  """Sixty requests, prompts of 20 to 140 tokens, close enough to queue."""
+  draw = random.Random(0)
+  rows, at_us = [], 0
+  for _ in range(60):
+    at_us += draw.randint(0, 40_000)
+    rows.append((at_us, draw.randint(20, 140), draw.randint(5, 40)))
+  return load_of(*rows)
+
+
+def seen(run):
+  """All that a reader of a run sees."""
+  log, _ = serve_load(run, busy_load())
+  anchor = run.strategy.first_token or "at_prefill"
+  return summarize(request_table(log, anchor), run), list(log)
+
+
+def set_field(run, path, value):
+  section, name = path.split(".")
+  part = dataclasses.replace(getattr(run, section), **{name: value})
+  return dataclasses.replace(run, **{section: part})
+
+
+COLOCATED = [
+    ("continuous", "strategy.max_num_batched_tokens", 50),
+    ("chunked", "strategy.chunk_size", 64),
+    ("continuous", "strategy.max_num_seqs", 2),
+    ("continuous", "strategy.kind", "chunked"),
+    ("continuous", "strategy.router", "round_robin"),
+    ("continuous", "cluster.split", "3C"),
+    ("continuous", "cluster.kv_tokens", 256),
+    ("continuous", "cluster.page_tokens", 16),
+    ("continuous", "cluster.reserve_pages", 8),
+    ("continuous", "cluster.chip", "h100-sxm"),
+    ("continuous", "cluster.tp", 2),
+    ("continuous", "cluster.pp", 2),
+    ("continuous", "model.preset", "llama-2-13b"),
+    ("continuous", "engine.dispatch_ahead", 1),
+    ("continuous", "slo.ttft_s", 0.01),
+    ("continuous", "slo.tpot_s", 0.001),
+    ("continuous", "slo.attainment", 0.999),
+]
+HANDED_OFF = [
+    ("disaggregated", "strategy.first_token", "at_handoff"),
+    ("disaggregated", "strategy.router", "round_robin"),
+    ("disaggregated", "strategy.chunk_size", 16),
+    ("disaggregated", "cluster.link", Link(bandwidth_bytes_per_s=1e9)),
+    ("disaggregated", "cluster.link", Link(latency_s=0.05)),
+    ("disaggregated", "cluster.tp", {"P": 1, "D": 2}),
+    ("disaggregated", "cluster.split", "1P2D"),
+]
+
+
+@pytest.mark.parametrize(("kind", "path", "value"), COLOCATED + HANDED_OFF)
+def test_a_knob_changes_what_is_seen(kind, path, value):
+  split = "2P2D" if kind == "disaggregated" else "2C"
+  run = run_config(kind, split)
+  run = dataclasses.replace(run, slo=SLO(ttft_s=5.0, tpot_s=0.5))
+  turned = set_field(run, path, value)
+  if path == "slo.attainment":
+    assert turned.slo != run.slo  # it moves the verdict, not the numbers
+    return
+  if path == "strategy.kind":
+    turned = set_field(turned, "strategy.chunk_size", 32)
+  assert seen(run) != seen(turned), f"{path}={value} changes nothing"
+
+
+def test_utilization_sizes_the_pool():
+  run = set_field(run_config("continuous"), "cluster.kv_tokens", None)
+  from pdjax.simulate.cluster import cluster_of
+
+  more = cluster_of(run).pool_pages[0]
+  less = cluster_of(set_field(run, "cluster.hbm_utilization", 0.7)).pool_pages[0]
+  assert less < more
+
+
+BASE = Workload(num_requests=50, rate=5.0)
+WORKLOAD = [
+    ("seed", 1),
+    ("num_requests", 51),
+    ("rate", 6.0),
+    ("arrival", "constant"),
+    ("arrival", "all_at_once"),
+    ("prompt", Lengths(mean=100)),
+    ("prompt", Lengths(kind="lognormal", mean=512)),
+    ("output", Lengths(mean=100)),
+    ("output", Lengths(kind="empirical", values=(3, 400))),
+    ("max_tokens", 64),
+]
+TRACE = [
+    ("skip_requests", 5),
+    ("time_scale", 2.0),
+    ("length_scale", 0.5),
+    ("max_prompt_tokens", 200),
+    ("max_output_tokens", 50),
+    ("num_requests", 20),
+    ("kind", "mooncake"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WORKLOAD)
+def test_a_workload_knob_changes_the_requests(name, value):
+  changed = dataclasses.replace(BASE, **{name: value})
+  if value == "all_at_once":
+    changed = dataclasses.replace(changed, rate=None)
+  assert build(changed).requests != build(BASE).requests or (
+      build(changed).output_tokens != build(BASE).output_tokens
+  )
+
+
+@pytest.mark.parametrize(("name", "value"), TRACE)
+def test_a_trace_knob_changes_the_requests(name, value):
+  base = Workload(kind="azure", num_requests=30)
+  changed = dataclasses.replace(base, **{name: value})
+  assert build(changed).requests != build(base).requests
+
+
+def asymmetric(prefill: int, decode: int):
+  """A prefill-heavy case: long prompts, few tokens."""
+  run = run_config("disaggregated", f"{prefill}P{decode}D", kv_tokens=2000)
+  load = load_of(*((i * 4000, 140, 3) for i in range(40)))
+  log, _ = serve_load(run, load)
+  return float(request_table(log).sample("ttft").mean())
+
+
+def test_prefill_heavy_load_wants_more_prefill_workers():
+  assert asymmetric(3, 1) < 0.7 * asymmetric(1, 3)
+
+
+def test_each_pool_has_its_own_settings():
+  def run_with(prefill: Pool, decode: Pool):
+    run = run_config("disaggregated")
+    cluster = Cluster(
+        pools=(prefill, decode), kv_tokens=2000, page_tokens=8,
+        chip="a100-80gb-sxm",
+    )
+    return dataclasses.replace(run, cluster=cluster)
+
+  def tp_of_steps(run):
+    from pdjax.simulate.cluster import cluster_of
+
+    return [cost.tp for cost in cluster_of(run).costs]
+
+  first = run_with(Pool(role="P", count=1, tp=2), Pool(role="D", count=2))
+  second = run_with(Pool(role="P", count=1), Pool(role="D", count=2, tp=2))
+  assert tp_of_steps(first) == [2, 1, 1]
+  assert tp_of_steps(second) == [1, 2, 2]
+  ttft = [seen(run)[0]["mean_ttft_ms"] for run in (first, second)]
+  tpot = [seen(run)[0]["mean_tpot_ms"] for run in (first, second)]
+  assert ttft[0] < ttft[1] and tpot[0] > tpot[1]

@@ -1,0 +1,87 @@
+"""Law 7: a run of r decode steps is r single steps; one request alone is exact."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from laws.cluster import (
+    KINDS,
+    configs,
+    load_of,
+    loads,
+    run_config,
+    serve_load,
+    token_times,
+)
+
+from pdjax.events import Step, TransferEnded
+from pdjax.schedule.batching import ByWorker
+from pdjax.schedule.cost import StepShape
+from pdjax.schedule.policies import Composed
+from pdjax.schedule.setup import placement_of
+from pdjax.simulate.cluster import cluster_of
+
+
+class SingleSteps:
+  """A rule that never asks for more than one step at a time."""
+
+  def __init__(self, rule):
+    self._rule = rule
+
+  def batch(self, worker, world):
+    for command in self._rule.batch(worker, world):
+      if isinstance(command, Step):
+        command = dataclasses.replace(command, repeats=1)
+      yield command
+
+
+def outcome(run, load, rule):
+  policy = Composed(placement_of(run), rule)
+  log, world = serve_load(run, load, policy)
+  fates = {
+      p.id: (p.state, p.preemptions, p.recomputed_tokens)
+      for p in world.progress.values()
+  }
+  return token_times(log), fates, len(log.of(Step))
+
+
+@settings(max_examples=80, deadline=None)
+@given(configs(), loads())
+def test_runs_equal_single_steps(run, load):
+  by_runs = outcome(run, load, ByWorker())
+  by_steps = outcome(run, load, SingleSteps(ByWorker()))
+  assert by_runs[:2] == by_steps[:2]
+  assert by_runs[2] <= by_steps[2]
+
+
+def test_runs_are_really_longer_than_a_step():
+  run = run_config("continuous")
+  load = load_of((0, 20, 40))
+  assert outcome(run, load, ByWorker())[2] == 2  # a prefill and one run
+  assert outcome(run, load, SingleSteps(ByWorker()))[2] == 40
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_request_alone_equals_the_closed_form(kind):
+  run = run_config(kind, page_tokens=16)
+  log, _ = serve_load(run, load_of((7, 100, 30)))
+  cost = cluster_of(run).costs[0]
+  chunks = [100]
+  if "chunked" in kind:
+    chunks = [32, 32, 32, 4]
+  at_ps, done = 7 * 10**6, 0
+  for chunk in chunks:
+    at_ps += cost.step(StepShape(((chunk, done),)))[0].first_ps
+    done += chunk
+  expected = [at_ps]
+  if run.strategy.kind == "disaggregated":
+    size = cost.transfer_bytes(112)  # 7 pages of 16 tokens
+    at_ps += cost.gather_ps(size) + cost.scatter_ps(size)
+    at_ps += cluster_of(run).links[0].transfer_ps(size)
+    landed = log.of(TransferEnded)[0]
+    assert landed.at_ps == at_ps and landed.moved_bytes == size
+  for token in range(29):
+    shape = StepShape((), 1, 101 + token)
+    at_ps += cost.step(shape)[0].first_ps
+    expected.append(at_ps)
+  assert token_times(log)[0] == expected
