@@ -1,18 +1,13 @@
 """The parquet form of a log: one table, one row an entry, and back exactly.
 
-It stores what `pdjax.events` defines and nothing derived from it. Each entry
-fills the columns of its fields and leaves the others null; a field that is not
-a number or a word spreads over several columns (`_SPREAD`). docs/events.md
-describes every column.
-
-Units: `_ps` integer picoseconds, `_tokens` tokens.
+It stores what `pdjax.events` defines and nothing derived from it; the columns
+are in `pdjax.eventcolumns` and in docs/events.md.
 """
 
 import dataclasses
-import itertools
 import os
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,112 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pdjax import events as ev
-from pdjax.request import Request
-
-_INT, _INTS = pa.int64(), pa.list_(pa.int64())
-_WORD = pa.dictionary(pa.int32(), pa.string())
-
-SCHEMA = pa.schema(
-    [
-        pa.field("written_ps", _INT, nullable=False),
-        pa.field("kind", _WORD, nullable=False),
-        *(
-            pa.field(name, _INT)
-            for name in (
-                "at_ps", "asked_ps", "started_ps", "request", "worker", "lane",
-                "run", "steps", "repeats", "transfer", "source", "target",
-                "pages", "first_page", "end_page", "first_layer", "end_layer",
-                "moved_bytes", "arrival_ps", "prompt_tokens", "max_tokens",
-                "prefix_block_tokens",
-            )
-        ),
-        *(
-            pa.field(name, _INTS)
-            for name in (
-                "prefix_ids", "segment_steps", "segment_first_ps",
-                "segment_slope_ps", "finished_request", "finished_tokens",
-                "prefill_request", "prefill_tokens", "decode",
-            )
-        ),
-        *(
-            pa.field(name, _WORD)
-            for name in ("stage", "failure", "resource", "reason", "role")
-        ),
-    ],
-    metadata={"pdjax.events": str(ev.FORMAT_VERSION)},
-)
-"""Columns of an event file; the metadata names the format's version."""
-
-
-@dataclasses.dataclass(frozen=True)
-class _Spread:
-  """One field of an entry as several columns."""
-
-  columns: tuple[str, ...]
-  split: Callable[[Any], Iterable[Any]]
-  join: Callable[..., Any]
-
-
-_REQUEST = _Spread(
-    (
-        "request", "arrival_ps", "prompt_tokens", "max_tokens", "prefix_ids",
-        "prefix_block_tokens",
-    ),
-    lambda request: (
-        request.id, request.arrival_ps, request.prompt_tokens,
-        request.max_tokens, request.prefix_ids, request.prefix_block_tokens,
-    ),
-    lambda id, arrival_ps, prompt, most, prefix_ids, block: Request(
-        id=id,
-        arrival_ps=arrival_ps,
-        prompt_tokens=prompt,
-        max_tokens=most,
-        prefix_ids=tuple(prefix_ids),
-        prefix_block_tokens=block,
-    ),
-)
-
-
-def _tuples(*columns: str) -> _Spread:
-  """A tuple of tuples, as lists of equal length."""
-  empty = ((),) * len(columns)
-  return _Spread(
-      columns,
-      lambda rows: zip(*rows, strict=True) if rows else empty,
-      lambda *lists: tuple(zip(*lists, strict=True)),
-  )
-
-
-def _range(first: str, end: str) -> _Spread:
-  """A half-open range, or None as two nulls."""
-  return _Spread(
-      (first, end),
-      lambda pair: pair if pair is not None else (None, None),
-      lambda first, end: None if first is None else (first, end),
-  )
-
-
-_SEGMENTS = _Spread(
-    ("segment_steps", "segment_first_ps", "segment_slope_ps"),
-    lambda segments: (
-        [segment.steps for segment in segments],
-        [segment.first_ps for segment in segments],
-        [segment.slope_ps for segment in segments],
-    ),
-    lambda *lists: tuple(
-        itertools.starmap(ev.Segment, zip(*lists, strict=True))
-    ),
-)
-
-_SPREAD: dict[tuple[type, str], _Spread] = {
-    (ev.Arrived, "request"): _REQUEST,
-    (ev.StepEnded, "segments"): _SEGMENTS,
-    (ev.StepEnded, "finished"): _tuples("finished_request", "finished_tokens"),
-    (ev.Step, "prefill"): _tuples("prefill_request", "prefill_tokens"),
-    (ev.Step, "decode"): _Spread(("decode",), lambda ids: (ids,), tuple),
-    (ev.Transfer, "pages"): _range("first_page", "end_page"),
-    (ev.Transfer, "layers"): _range("first_layer", "end_layer"),
-}
+from pdjax.eventcolumns import SCHEMA, SPREAD, WORD
 
 
 class EventFileError(ValueError):
@@ -183,19 +73,21 @@ def _part(kind: type, entries: Sequence[ev.Entry]) -> pa.Table:
   columns: dict[str, pa.Array] = {"kind": words}
   for field in dataclasses.fields(kind):
     values = [getattr(entry, field.name) for entry in entries]
-    spread = _SPREAD.get((kind, field.name))
+    spread = SPREAD.get((kind, field.name))
     if spread is None:
       columns[field.name] = _array(field.name, values)
       continue
-    split = zip(*map(spread.split, values), strict=True)
-    for name, part in zip(spread.columns, split, strict=True):
+    parts = spread.split(values)
+    for name, part in zip(spread.columns, parts, strict=True):
       columns[name] = _array(name, part)
   return pa.table(columns)
 
 
-def _array(name: str, values: Sequence[Any]) -> pa.Array:
+def _array(name: str, values: Sequence[Any] | pa.Array) -> pa.Array:
+  if isinstance(values, pa.Array):
+    return values
   kind = SCHEMA.field(name).type
-  if kind == _WORD:
+  if kind == WORD:
     return pa.array(values, pa.string()).dictionary_encode()
   return pa.array(values, kind)
 
@@ -226,10 +118,10 @@ def _entries(kind: type, part: pa.Table) -> Iterable[ev.Entry]:
   """The entries of one kind, built from the columns of their fields."""
   fields = []
   for field in dataclasses.fields(kind):
-    spread = _SPREAD.get((kind, field.name))
+    spread = SPREAD.get((kind, field.name))
     if spread is None:
       fields.append(part[field.name].to_pylist())
     else:
-      columns = [part[name].to_pylist() for name in spread.columns]
-      fields.append(list(map(spread.join, *columns)))
+      columns = [part[name].combine_chunks() for name in spread.columns]
+      fields.append(spread.join(*columns))
   return map(typing.cast(Any, kind), *fields)
