@@ -60,7 +60,7 @@ def to_table(log: ev.Log) -> pa.Table:
   order = np.concatenate([[], *places.values()]).astype(np.int64)
   table = pa.concat_tables(parts, promote_options="default")
   table = table.take(pa.array(np.argsort(order))).unify_dictionaries()
-  columns = {"written_ps": pa.array(times_ps, _INT)}
+  columns = {"written_ps": pa.array(times_ps, pa.int64())}
   columns |= dict(zip(table.column_names, table.columns, strict=True))
   return pa.Table.from_pydict(
       {name: columns[name] for name in SCHEMA.names}, schema=SCHEMA
