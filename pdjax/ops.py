@@ -1,20 +1,28 @@
 """Attention over the paged cache: one call a shape of work.
 
 Each op takes pages of one layer, or of many layers seen as one long pool. The
-bodies here are plain XLA; hardware kernels sit behind the same calls. Softmax
-is in float32 whatever the cache holds.
+bodies here are plain XLA; hardware kernels sit behind the same calls. Under
+tensor parallelism each device calls them on its own heads.
+
+A context is read in blocks of pages up to the last position any query may
+see, with a running softmax in float32 (arXiv 2205.14135), so the cost follows
+the true lengths and not the width of the page table.
 
 Cells that a query may not see can hold anything, NaN too: they are masked in
 the scores and in the values.
 
-Dimension key: docs/notation.md.
+Dimension key: docs/notation.md. Here Q = queries that share a kv head.
 """
 
 import jax
 import jax.numpy as jnp
 
 _MASKED = -1e30
-"""A finite score, so that a row with nothing to see gives zeros, not NaN."""
+"""A finite score, so that a row with nothing to see makes no NaN."""
+
+_DECODE_BLOCK_TOKENS = 256
+_PREFILL_BLOCK_TOKENS = 512
+"""Context read at a time: few megabytes, which stay in a CPU's cache."""
 
 _QUERY_BLOCK = 128
 """Prompt tokens that attend together; rows of one request fill most blocks."""
@@ -53,15 +61,17 @@ def paged_decode(
     out_BNH in the type of the queries.
   """
   B, N, H = q_BNH.shape
-  k_BKSH, v_BKSH = _gather(kv_P2KCH, page_BM)
-  K, S = k_BKSH.shape[1:3]
-  seen_BS = jnp.arange(S) < length_B[:, None]
-  q_BKGH = q_BNH.reshape(B, K, N // K, H).astype(jnp.float32)
-  score_BKGS = scale * jnp.einsum("BKGH,BKSH->BKGS", q_BKGH, k_BKSH)
-  score_BKGS = jnp.where(seen_BS[:, None, None], score_BKGS, _MASKED)
-  v_BKSH = jnp.where(seen_BS[:, None, :, None], v_BKSH, 0)
-  weight_BKGS = jax.nn.softmax(score_BKGS, axis=-1)
-  out_BKGH = jnp.einsum("BKGS,BKSH->BKGH", weight_BKGS, v_BKSH)
+  K = kv_P2KCH.shape[2]
+
+  def attend(xs):
+    q_KGH, page_M, length = xs
+    limit_G = jnp.full(N // K, length - 1)
+    return _stream(
+        q_KGH, limit_G, kv_P2KCH, page_M, scale, _DECODE_BLOCK_TOKENS
+    )
+
+  q_BKGH = q_BNH.reshape(B, K, N // K, H)
+  out_BKGH = _each(attend, (q_BKGH, page_BM, length_B))
   return out_BKGH.reshape(B, N, H).astype(q_BNH.dtype)
 
 
@@ -104,8 +114,16 @@ def chunk_prefill(
         q_UNH, row_U, position_U, kv_P2KCH, page_RM, scale
     )
 
-  out = jax.lax.map(attend, blocks)
-  return out.reshape(-1, *q_UNH.shape[1:])[:U]
+  return _each(attend, blocks).reshape(-1, *q_UNH.shape[1:])[:U]
+
+
+def _each(attend, xs):
+  """One after the other on a CPU, in whose cache they fit, else at once."""
+  return jax.lax.platform_dependent(
+      xs,
+      cpu=lambda xs: jax.lax.map(attend, xs),
+      default=lambda xs: jax.vmap(attend)(xs),
+  )
 
 
 def _block_attention(
@@ -116,52 +134,92 @@ def _block_attention(
     page_RM: jax.Array,
     scale: float,
 ) -> jax.Array:
-  """Goes through the requests of the block, whole contexts at a time.
+  """Goes through the requests of a block of queries.
 
   A query belongs to one request, so results are selected, not merged.
   """
-  def request(r, out_UNH):
-    mine_U = row_U == r
+  U, N, H = q_UNH.shape
+  K = kv_P2KCH.shape[2]
+  G = N // K
+  q_KQH = q_UNH.reshape(U, K, G, H).swapaxes(0, 1).reshape(K, U * G, H)
+  row_Q, position_Q = jnp.repeat(row_U, G), jnp.repeat(position_U, G)
+
+  def request(r, out_KQH):
     page_M = jax.lax.dynamic_index_in_dim(page_RM, r, keepdims=False)
-    k_KSH, v_KSH = (x[0] for x in _gather(kv_P2KCH, page_M[None]))
-    limit_U = jnp.where(mine_U, position_U, -1)
-    new_UNH = _causal(q_UNH, k_KSH, v_KSH, limit_U, scale)
-    return jnp.where(mine_U[:, None, None], new_UNH, out_UNH)
+    limit_Q = jnp.where(row_Q == r, position_Q, -1)
+    new_KQH = _stream(
+        q_KQH, limit_Q, kv_P2KCH, page_M, scale, _PREFILL_BLOCK_TOKENS
+    )
+    return jnp.where((row_Q == r)[:, None], new_KQH, out_KQH)
 
   first = jnp.min(jnp.where(row_U < 0, page_RM.shape[0], row_U))
-  return jax.lax.fori_loop(
-      first, jnp.max(row_U) + 1, request, jnp.zeros_like(q_UNH)
+  out_KQH = jax.lax.fori_loop(
+      first, jnp.max(row_U) + 1, request, jnp.zeros((K, U * G, H), jnp.float32)
   )
-
-
-def _causal(
-    q_UNH: jax.Array,
-    k_KSH: jax.Array,
-    v_KSH: jax.Array,
-    limit_U: jax.Array,
-    scale: float,
-) -> jax.Array:
-  """Each query over the positions up to `limit_U`; -1 sees nothing."""
-  U, N, H = q_UNH.shape
-  K, S, _ = k_KSH.shape
-  position_S = jnp.arange(S)
-  q_UKGH = q_UNH.reshape(U, K, N // K, H).astype(jnp.float32)
-  score_KGUS = scale * jnp.einsum("UKGH,KSH->KGUS", q_UKGH, k_KSH)
-  seen_US = position_S <= limit_U[:, None]
-  weight_KGUS = jax.nn.softmax(
-      jnp.where(seen_US, score_KGUS, _MASKED), axis=-1
-  )
-  v_KSH = jnp.where((position_S <= jnp.max(limit_U))[:, None], v_KSH, 0)
-  out_UKGH = jnp.einsum("KGUS,KSH->UKGH", weight_KGUS, v_KSH)
+  out_UKGH = out_KQH.reshape(K, U, G, H).swapaxes(0, 1)
   return out_UKGH.reshape(U, N, H).astype(q_UNH.dtype)
 
 
+def _stream(
+    q_KQH: jax.Array,
+    limit_Q: jax.Array,
+    kv_P2KCH: jax.Array,
+    page_M: jax.Array,
+    scale: float,
+    block_tokens: int,
+) -> jax.Array:
+  """Queries of one request over its context: out_KQH in float32.
+
+  A query sees the positions up to `limit_Q`. If that is none, its result is
+  zeros or, where other queries see more, meaningless but finite.
+  """
+  C = kv_P2KCH.shape[3]
+  pages = min(page_M.shape[0], max(1, block_tokens // C))
+  S = pages * C
+  page_M = jnp.pad(page_M, (0, -page_M.shape[0] % pages))
+  q_KQH = q_KQH.astype(jnp.float32) * scale
+  end = jnp.max(limit_Q)
+
+  def block(i, carry):
+    top_KQ, sum_KQ, out_KQH = carry
+    page_B = jax.lax.dynamic_slice(page_M, (i * pages,), (pages,))
+    k_KSH, v_KSH = _gather(kv_P2KCH, page_B)
+    position_S = i * S + jnp.arange(S)
+    score_KQS = jnp.where(
+        position_S <= limit_Q[:, None],
+        jnp.einsum("KQH,KSH->KQS", q_KQH, k_KSH), _MASKED,
+    )
+    v_KSH = jnp.where((position_S <= end)[:, None], v_KSH, 0)
+    new_KQ = jnp.maximum(top_KQ, score_KQS.max(-1))
+    keep_KQ = jnp.exp(top_KQ - new_KQ)
+    weight_KQS = jnp.exp(score_KQS - new_KQ[..., None])
+    return (
+        new_KQ,
+        sum_KQ * keep_KQ + weight_KQS.sum(-1),
+        out_KQH * keep_KQ[..., None]
+        + jnp.einsum("KQS,KSH->KQH", weight_KQS, v_KSH),
+    )
+
+  zeros_KQ = jnp.zeros(q_KQH.shape[:2], jnp.float32)
+  start = (zeros_KQ + _MASKED, zeros_KQ, jnp.zeros_like(q_KQH))
+  _, sum_KQ, out_KQH = jax.lax.fori_loop(0, end // S + 1, block, start)
+  # An empty context leaves 0 / 0.
+  return out_KQH / jnp.maximum(sum_KQ, 1e-30)[..., None]
+
+
 def _gather(
-    kv_P2KCH: jax.Array, page_BM: jax.Array
+    kv_P2KCH: jax.Array, page_M: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-  """Keys and values of whole page tables, float32: k_BKSH, v_BKSH."""
-  kv_BM2KCH = kv_P2KCH[page_BM].astype(jnp.float32)
-  B, M, _, K, C, H = kv_BM2KCH.shape
-  kv_2BKMCH = kv_BM2KCH.transpose(2, 0, 3, 1, 4, 5)
-  kv_2BKSH = kv_2BKMCH.reshape(2, B, K, M * C, H)
-  return kv_2BKSH[0], kv_2BKSH[1]
+  """Keys and values of pages, float32, S = M * C: k_KSH, v_KSH.
+
+  As rows of a matrix with one row a page, side and head: on a CPU this is
+  twice as fast as a gather of whole pages and a transpose.
+  """
+  P, _, K, C, H = kv_P2KCH.shape
+  flat = kv_P2KCH.reshape(P * 2 * K, C * H)
+  k_row_KM = page_M * (2 * K) + jnp.arange(K, dtype=jnp.int32)[:, None]
+  k_KSH, v_KSH = (
+      flat[row_KM].astype(jnp.float32).reshape(K, -1, H)
+      for row_KM in (k_row_KM, k_row_KM + K)
+  )
+  return k_KSH, v_KSH

@@ -1,5 +1,7 @@
 """Paged attention against ten lines of numpy."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +12,24 @@ from pdjax import ops
 N, K, C, H, P, SCALE = 4, 2, 4, 8, 12, 0.3
 RNG = np.random.default_rng(0)
 KV_P2KCH = RNG.standard_normal((P, 2, K, C, H), np.float32)
-CHUNK_PREFILL = jax.jit(ops.chunk_prefill, static_argnames="scale")
+
+
+@pytest.fixture(autouse=True, params=["cpu", "accelerator", "blocks of 8"])
+def _form(request, monkeypatch):
+  """Both forms of the loop over sequences; contexts of one and many blocks."""
+  if request.param == "blocks of 8":
+    monkeypatch.setattr(ops, "_DECODE_BLOCK_TOKENS", 8)
+    monkeypatch.setattr(ops, "_PREFILL_BLOCK_TOKENS", 8)
+  if request.param == "accelerator":
+    monkeypatch.setattr(ops, "_each", lambda f, xs: jax.vmap(f)(xs))
+
+
+def _paged_decode(*arrays):
+  return jax.jit(functools.partial(ops.paged_decode, scale=SCALE))(*arrays)
+
+
+def _chunk_prefill(*arrays):
+  return jax.jit(functools.partial(ops.chunk_prefill, scale=SCALE))(*arrays)
 
 
 def _attend(q_NH, pages, length):
@@ -34,9 +53,7 @@ def _close(got, want):
 def test_paged_decode(lengths):
   q_BNH = RNG.standard_normal((3, N, H), np.float32)
   page_BM = np.array([[1, 2, 3], [7, 5, 4], [9, 8, 2]], np.int32)
-  out_BNH = ops.paged_decode(
-      q_BNH, KV_P2KCH, page_BM, jnp.array(lengths), scale=SCALE
-  )
+  out_BNH = _paged_decode(q_BNH, KV_P2KCH, page_BM, jnp.array(lengths))
   _close(out_BNH, [
       _attend(*row) for row in zip(q_BNH, page_BM, lengths, strict=True)
   ])
@@ -45,10 +62,8 @@ def test_paged_decode(lengths):
 def test_empty_decode_slot_gives_zeros_even_from_nan():
   q_BNH = np.ones((1, N, H), np.float32)
   kv = np.full_like(KV_P2KCH, np.nan)
-  out_BNH = ops.paged_decode(
-      q_BNH, kv, np.zeros((1, 2), np.int32), jnp.zeros(1, jnp.int32),
-      scale=SCALE,
-  )
+  out_BNH = _paged_decode(
+      q_BNH, kv, np.zeros((1, 2), np.int32), jnp.zeros(1, jnp.int32))
   assert not np.asarray(out_BNH).any()
 
 
@@ -61,9 +76,8 @@ def test_chunk_prefill_of_two_requests(padding):
       [*range(2, 9), *range(5)] + [0] * padding, np.int32
   )
   q_UNH = RNG.standard_normal((12 + padding, N, H), np.float32)
-  out_UNH = CHUNK_PREFILL(
-      q_UNH, KV_P2KCH, page_RM, row, position, scale=SCALE
-  )
+  out_UNH = _chunk_prefill(
+      q_UNH, KV_P2KCH, page_RM, row, position)
   want = [
       _attend(q_UNH[u], page_RM[row[u]], position[u] + 1) for u in range(12)
   ]
@@ -76,9 +90,8 @@ def test_chunk_prefill_over_several_query_blocks():
   row = np.repeat(np.arange(3, dtype=np.int32), (100, 150, 50))
   position = np.concatenate([np.arange(n) for n in (100, 150, 50)])
   q_UNH = RNG.standard_normal((300, N, H), np.float32)
-  out_UNH = CHUNK_PREFILL(
-      q_UNH, KV_P2KCH, page_RM, row, position.astype(np.int32), scale=SCALE
-  )
+  out_UNH = _chunk_prefill(
+      q_UNH, KV_P2KCH, page_RM, row, position.astype(np.int32))
   for u in (0, 99, 100, 127, 128, 249, 250, 299):
     _close(out_UNH[u], _attend(q_UNH[u], page_RM[row[u]], position[u] + 1))
 
@@ -88,10 +101,9 @@ def test_chunk_prefill_ignores_nan_past_the_last_token():
   kv[1, :, :, 2:] = np.nan
   kv[0] = np.nan
   q_UNH = RNG.standard_normal((2, N, H), np.float32)
-  out_UNH = CHUNK_PREFILL(
+  out_UNH = _chunk_prefill(
       q_UNH, kv, np.array([[3, 1, 0]], np.int32), np.zeros(2, np.int32),
-      np.array([4, 5], np.int32), scale=SCALE,
-  )
+      np.array([4, 5], np.int32))
   _close(out_UNH, [_attend(q_UNH[u], [3, 1, 0], 5 + u) for u in (0, 1)])
 
 
@@ -111,7 +123,7 @@ def test_bfloat16_stays_bfloat16():
   q_BNH = jnp.ones((1, N, H), jnp.bfloat16)
   kv = jnp.asarray(KV_P2KCH, jnp.bfloat16)
   table, one = jnp.ones((1, 2), jnp.int32), jnp.ones(1, jnp.int32)
-  out = ops.paged_decode(q_BNH, kv, table, one, scale=SCALE)
+  out = _paged_decode(q_BNH, kv, table, one)
   assert out.dtype == jnp.bfloat16
   # A single cell: the answer is its value.
   np.testing.assert_array_equal(out[0, 0], kv[1, 1, 0, 0])

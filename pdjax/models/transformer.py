@@ -24,8 +24,8 @@ from pdjax import mesh as meshes
 from pdjax.models.spec import ModelSpec
 from pdjax.models.weight import Source, Weight
 
-Attend = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
-"""(q_TNH, k_TKH, v_TKH) -> out_TNH."""
+Attend = Callable[[jax.Array, jax.Array, jax.Array], tuple[jax.Array, Any]]
+"""(q_TNH, k_TKH, v_TKH) -> (out_TNH, what else the layer is to return)."""
 
 
 class Block(nnx.Module):
@@ -57,16 +57,19 @@ class Block(nnx.Module):
 
   def __call__(
       self, x_TD: jax.Array, rope: tuple[jax.Array, jax.Array], attend: Attend
-  ) -> jax.Array:
+  ) -> tuple[jax.Array, Any]:
+    """The layer's output, and what `attend` returned beside its own."""
     y_TD = rms_norm(x_TD, self.attention_norm_D[...], self.norm_eps)
     q_TNH = self._split(jnp.einsum("TD,DNH->TNH", y_TD, self.q_DNH[...]))
     k_TKH = self._split(jnp.einsum("TD,DKH->TKH", y_TD, self.k_DKH[...]))
     v_TKH = self._split(jnp.einsum("TD,DKH->TKH", y_TD, self.v_DKH[...]))
-    a_TNH = attend(rotate(q_TNH, *rope), rotate(k_TKH, *rope), v_TKH)
+    q_TNH, k_TKH = rotate(q_TNH, *rope), rotate(k_TKH, *rope)
+    a_TNH, kept = attend(q_TNH, k_TKH, v_TKH)
     x_TD += self._sum(jnp.einsum("TNH,NHD->TD", a_TNH, self.o_NHD[...]))
     y_TD = rms_norm(x_TD, self.ffn_norm_D[...], self.norm_eps)
     gate_TF, up_TF = y_TD @ self.gate_DF[...], y_TD @ self.up_DF[...]
-    return x_TD + self._sum((jax.nn.silu(gate_TF) * up_TF) @ self.down_FD[...])
+    y_TF = jax.nn.silu(gate_TF) * up_TF
+    return x_TD + self._sum(y_TF @ self.down_FD[...]), kept
 
   def _split(self, x_TNH: jax.Array) -> jax.Array:
     where = meshes.sharding(self.mesh, ("tokens", "heads", "head"))
@@ -122,9 +125,11 @@ class Transformer(nnx.Module):
     def layer(carry, xs):
       x_TD, kv_P2KCH = carry
       weights, first_page = xs
-      attend = CachedAttention(batch, kv_P2KCH, first_page)
-      x_TD = nnx.merge(graph, weights)(x_TD, rope, attend)
-      return (x_TD, self._pinned(attend.kv_P2KCH)), None
+      attend = functools.partial(
+          self._attention, batch, first_page, kv_P2KCH
+      )
+      x_TD, kv_P2KCH = nnx.merge(graph, weights)(x_TD, rope, attend)
+      return (x_TD, self._pinned(kv_P2KCH)), None
 
     x_TD = self._embed(batch.token_T)
     (x_TD, kv_P2KCH), _ = jax.lax.scan(
@@ -140,10 +145,23 @@ class Transformer(nnx.Module):
     graph, layers = nnx.split(self.blocks)
 
     def layer(x_TD, weights):
-      return nnx.merge(graph, weights)(x_TD, rope, causal_attention), None
+      return nnx.merge(graph, weights)(x_TD, rope, causal_attention)
 
     x_TD, _ = jax.lax.scan(layer, self._embed(token_T), layers)
     return self._logits(x_TD)
+
+  def _attention(self, batch, first_page, kv_P2KCH, *qkv):
+    """`cached_attention` of each device on its own heads."""
+    heads = meshes.partition(("tokens", "heads", "head"))
+    pages = meshes.partition(kv.POOL_AXES[1:])
+    whole = jax.sharding.PartitionSpec()
+    return jax.shard_map(
+        cached_attention,
+        mesh=self.mesh,
+        in_specs=(whole, whole, pages, heads, heads, heads),
+        out_specs=(heads, pages),
+        check_vma=False,
+    )(batch, first_page, kv_P2KCH, *qkv)
 
   def _embed(self, token_T: jax.Array) -> jax.Array:
     return jax.lax.with_sharding_constraint(
@@ -165,41 +183,39 @@ class Transformer(nnx.Module):
     return jax.lax.with_sharding_constraint(kv_P2KCH, where)
 
 
-class CachedAttention:
-  """Attention of one layer in one pass; keeps the pool it has written to."""
+def cached_attention(
+    batch: kv.Batch,
+    first_page: jax.Array,
+    kv_P2KCH: jax.Array,
+    q_TNH: jax.Array,
+    k_TKH: jax.Array,
+    v_TKH: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+  """Writes the tokens' keys and values, then attends: (out_TNH, kv_P2KCH).
 
-  def __init__(
-      self, batch: kv.Batch, kv_P2KCH: jax.Array, first_page: jax.Array
-  ):
-    self.batch = batch
-    self.kv_P2KCH = kv_P2KCH
-    self.first_page = first_page
-
-  def __call__(
-      self, q_TNH: jax.Array, k_TKH: jax.Array, v_TKH: jax.Array
-  ) -> jax.Array:
-    batch, first, B = self.batch, self.first_page, self.batch.num_decodes
-    self.kv_P2KCH = ops.kv_write(
-        self.kv_P2KCH, k_TKH, v_TKH, batch.page_T + first, batch.cell_T
-    )
-    scale = q_TNH.shape[-1] ** -0.5
-    out = []
-    if B:
-      out.append(ops.paged_decode(
-          q_TNH[:B], self.kv_P2KCH, batch.decode_page_BM + first,
-          batch.decode_length_B, scale=scale,
-      ))
-    if q_TNH.shape[0] > B:
-      out.append(ops.chunk_prefill(
-          q_TNH[B:], self.kv_P2KCH, batch.chunk_page_RM + first,
-          batch.chunk_row_U, batch.position_T[B:], scale=scale,
-      ))
-    return jnp.concatenate(out) if len(out) > 1 else out[0]
+  On one device, over its own heads; the layer's pages start at `first_page`.
+  """
+  B, scale = batch.num_decodes, q_TNH.shape[-1] ** -0.5
+  kv_P2KCH = ops.kv_write(
+      kv_P2KCH, k_TKH, v_TKH, batch.page_T + first_page, batch.cell_T
+  )
+  out = []
+  if B:
+    out.append(ops.paged_decode(
+        q_TNH[:B], kv_P2KCH, batch.decode_page_BM + first_page,
+        batch.decode_length_B, scale=scale,
+    ))
+  if q_TNH.shape[0] > B:
+    out.append(ops.chunk_prefill(
+        q_TNH[B:], kv_P2KCH, batch.chunk_page_RM + first_page,
+        batch.chunk_row_U, batch.position_T[B:], scale=scale,
+    ))
+  return jnp.concatenate(out) if len(out) > 1 else out[0], kv_P2KCH
 
 
 def causal_attention(
     q_TNH: jax.Array, k_TKH: jax.Array, v_TKH: jax.Array
-) -> jax.Array:
+) -> tuple[jax.Array, None]:
   """Every token over itself and those before it."""
   T, N, H = q_TNH.shape
   K = k_TKH.shape[1]
@@ -211,7 +227,7 @@ def causal_attention(
       jnp.where(seen_TS, score_KGTS, -jnp.inf), axis=-1
   )
   out_TKGH = jnp.einsum("KGTS,SKH->TKGH", weight_KGTS, v_TKH)
-  return out_TKGH.reshape(T, N, H).astype(q_TNH.dtype)
+  return out_TKGH.reshape(T, N, H).astype(q_TNH.dtype), None
 
 
 def rms_norm(x_TD: jax.Array, scale_D: jax.Array, eps: float) -> jax.Array:

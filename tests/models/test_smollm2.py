@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from paged_session import PagedSession, forget, load
 
 from pdjax import config
 from pdjax.models import fetch, gguf_file, presets, tokenizer, transformer
+from tests.models.paged_session import PagedSession, forget, load
 
 pytestmark = pytest.mark.data
 

@@ -4,10 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from paged_session import PagedSession, load
 
 from pdjax import kv
 from pdjax.models import presets, transformer
+from tests.models.paged_session import PagedSession, load
 
 TOKENS = np.random.default_rng(0).integers(0, 256, 45).tolist()
 ATOL = 1e-4

@@ -3,12 +3,12 @@
 import jax
 import numpy as np
 import pytest
-from paged_session import load
 
 from pdjax import config
 from pdjax import mesh as meshes
 from pdjax.models import presets, weights
 from pdjax.models.weight import Weight
+from tests.models.paged_session import load
 
 
 def _leaves(model):
