@@ -1,8 +1,5 @@
 """Every entry survives the parquet form exactly."""
 
-import sys
-from pathlib import Path
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -10,9 +7,7 @@ import pytest
 from pdjax import eventfile
 from pdjax import events as ev
 from pdjax.request import Request
-
-sys.path.append(str(Path(__file__).parent / "metrics"))
-from scripted import hand_made, simulated  # noqa: E402
+from tests.metrics.scripted import hand_made, simulated
 
 PLAIN = Request(id=3, arrival_ps=2**62, prompt_tokens=1, max_tokens=2)
 PREFIXED = Request(

@@ -4,9 +4,9 @@ import dataclasses
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws.cluster import Load, configs, loads, serve_load, token_times
 
 from pdjax.request import Request
+from tests.laws.cluster import Load, configs, loads, serve_load, token_times
 
 
 def until(log, at_ps):

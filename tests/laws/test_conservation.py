@@ -2,9 +2,9 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from laws.cluster import configs, load_of, loads, run_config, serve_load
 
 from pdjax.request import State
+from tests.laws.cluster import configs, load_of, loads, run_config, serve_load
 
 
 def check_pools(event, world):

@@ -1,15 +1,15 @@
-"""Law 9: every knob has an effect. Law 7: P's and D's settings are not swapped."""
+"""Law 9: every knob has an effect. Law 7: P and D are not swapped."""
 
 import dataclasses
 import random
 
 import pytest
-from laws.cluster import load_of, run_config, serve_load
 
 from pdjax.config import SLO, Cluster, Lengths, Link, Pool, Workload
 from pdjax.metrics.requests import request_table
 from pdjax.metrics.summary import summarize
 from pdjax.workload.build import build
+from tests.laws.cluster import load_of, run_config, serve_load
 
 
 def busy_load():
@@ -52,7 +52,7 @@ COLOCATED = [
     ("continuous", "engine.dispatch_ahead", 1),
     ("continuous", "slo.ttft_s", 0.01),
     ("continuous", "slo.tpot_s", 0.001),
-    ("continuous", "slo.attainment", 0.999),
+    ("continuous", "slo.attainment", 0.1),
 ]
 HANDED_OFF = [
     ("disaggregated", "strategy.first_token", "at_handoff"),
@@ -69,11 +69,8 @@ HANDED_OFF = [
 def test_a_knob_changes_what_is_seen(kind, path, value):
   split = "2P2D" if kind == "disaggregated" else "2C"
   run = run_config(kind, split)
-  run = dataclasses.replace(run, slo=SLO(ttft_s=5.0, tpot_s=0.5))
+  run = dataclasses.replace(run, slo=SLO(ttft_s=0.04, tpot_s=0.5))
   turned = set_field(run, path, value)
-  if path == "slo.attainment":
-    assert turned.slo != run.slo  # it moves the verdict, not the numbers
-    return
   if path == "strategy.kind":
     turned = set_field(turned, "strategy.chunk_size", 32)
   assert seen(run) != seen(turned), f"{path}={value} changes nothing"
@@ -84,8 +81,8 @@ def test_utilization_sizes_the_pool():
   from pdjax.simulate.cluster import cluster_of
 
   more = cluster_of(run).pool_pages[0]
-  less = cluster_of(set_field(run, "cluster.hbm_utilization", 0.7)).pool_pages[0]
-  assert less < more
+  frugal = set_field(run, "cluster.hbm_utilization", 0.7)
+  assert cluster_of(frugal).pool_pages[0] < more
 
 
 BASE = Workload(num_requests=50, rate=5.0)

@@ -2,12 +2,19 @@
 
 import pytest
 from hypothesis import given, settings
-from laws.cluster import configs, load_of, loads, run_config, serve_load, world_for
 
 from pdjax.eventfile import read_log, write_log
 from pdjax.events import Log, Reserve, StepEnded
 from pdjax.schedule.replay import replay
 from pdjax.schedule.setup import policy_of
+from tests.laws.cluster import (
+  configs,
+  load_of,
+  loads,
+  run_config,
+  serve_load,
+  world_for,
+)
 
 
 @settings(max_examples=40, deadline=None)

@@ -1,18 +1,9 @@
-"""Law 7: a run of r decode steps is r single steps; one request alone is exact."""
+"""Law 7: a run of r decode steps is r single steps; one request is exact."""
 
 import dataclasses
 
 import pytest
 from hypothesis import given, settings
-from laws.cluster import (
-    KINDS,
-    configs,
-    load_of,
-    loads,
-    run_config,
-    serve_load,
-    token_times,
-)
 
 from pdjax.events import Step, TransferEnded
 from pdjax.schedule.batching import ByWorker
@@ -20,6 +11,15 @@ from pdjax.schedule.cost import StepShape
 from pdjax.schedule.policies import Composed
 from pdjax.schedule.setup import placement_of
 from pdjax.simulate.cluster import cluster_of
+from tests.laws.cluster import (
+  KINDS,
+  configs,
+  load_of,
+  loads,
+  run_config,
+  serve_load,
+  token_times,
+)
 
 
 class SingleSteps:

@@ -3,13 +3,20 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from laws.cluster import configs, load_of, loads, run_config, serve_load, token_times
 
 from pdjax.events import Arrived
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.requests import request_table
 from pdjax.request import Request
 from pdjax.schedule.world import World
+from tests.laws.cluster import (
+  configs,
+  load_of,
+  loads,
+  run_config,
+  serve_load,
+  token_times,
+)
 
 
 @settings(max_examples=60, deadline=None)

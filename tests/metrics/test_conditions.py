@@ -3,12 +3,11 @@
 import dataclasses
 import json
 
-from scripted import hand_made
-
 from pdjax import config
 from pdjax.metrics.conditions import comparable, conditions, flips, split_of
 from pdjax.metrics.requests import request_table
 from pdjax.metrics.summary import summarize
+from tests.metrics.scripted import hand_made
 
 WORKLOAD = {"content_sha256": "ab", "kind": "synthetic", "stop": "eos"}
 COLOCATED = config.Run(

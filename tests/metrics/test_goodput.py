@@ -1,12 +1,12 @@
 """Goodput by hand and against a slow count."""
 
 import pytest
-from scripted import hand_made, simulated, token_times_ns
 
 from pdjax.config import SLO
 from pdjax.metrics import goodput as module
 from pdjax.metrics.goodput import deadline_tokens, goodput
 from pdjax.metrics.requests import request_table
+from tests.metrics.scripted import hand_made, simulated, token_times_ns
 
 US = 1e-6
 

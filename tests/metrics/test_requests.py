@@ -7,12 +7,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import hand_made, simulated, token_times_ns
 
 from pdjax import events as ev
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.requests import request_table, write_requests
 from pdjax.request import Request
+from tests.metrics.scripted import hand_made, simulated, token_times_ns
 
 
 @pytest.fixture(scope="module")

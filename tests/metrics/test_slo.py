@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import hand_made, simulated
 
 from pdjax.config import SLO
 from pdjax.metrics.requests import request_table
 from pdjax.metrics.slo import good_requests, judge, problems
+from tests.metrics.scripted import hand_made, simulated
 
 US = 1e-6
 

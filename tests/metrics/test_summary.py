@@ -4,7 +4,6 @@ import json
 import math
 
 import pytest
-from scripted import hand_made, simulated
 
 from pdjax import config
 from pdjax import events as ev
@@ -12,6 +11,7 @@ from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.flags import Facts
 from pdjax.metrics.requests import request_table
 from pdjax.metrics.summary import makespan_ns, summarize
+from tests.metrics.scripted import hand_made, simulated
 
 RUN = config.Run(
     cluster=config.Cluster(

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from scripted import hand_made
 
 from pdjax.config import SLO
 from pdjax.metrics.requests import request_table
 from pdjax.metrics.weighted import Weighted
 from pdjax.report.plots import LatencySeries, cdf, latency_cdfs
+from tests.metrics.scripted import hand_made
 
 SLO_ = SLO(ttft_s=5e-6, terms=(("itl", "p99", "run", 6e-6),))
 

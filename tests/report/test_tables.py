@@ -3,7 +3,6 @@
 import dataclasses
 
 import pytest
-from scripted import hand_made
 
 from pdjax import config
 from pdjax.metrics.conditions import conditions
@@ -15,6 +14,7 @@ from pdjax.report.tables import (
   comparison,
   latency_table,
 )
+from tests.metrics.scripted import hand_made
 
 RUN = config.Run(
     cluster=config.Cluster(split="1P1D1C", chip="h100-sxm"),

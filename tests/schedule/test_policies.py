@@ -1,0 +1,220 @@
+"""Placements, routers and batching rules, seen through their commands."""
+
+import dataclasses
+
+import pytest
+
+from pdjax.config import ConfigError, Pool
+from pdjax.events import Interrupt, Preempt, Reserve, Route, Step, Transfer
+from pdjax.schedule.batching import Chunked, Continuous, make_room
+from pdjax.schedule.loop import Stalled, serve
+from pdjax.schedule.routing import LeastOutstandingTokens, RoundRobin, router
+from pdjax.schedule.setup import policy_of
+from tests.laws.cluster import load_of, run_config, serve_load
+from tests.schedule.worlds import arrive, end_step, world_of
+
+
+def route_all(world, *prompts, most=10):
+  for request, prompt in enumerate(prompts):
+    arrive(world, request, prompt, most, at_ps=request)
+    world.start(Route(request, 0))
+
+
+def batch(rule, world):
+  """Asks a rule about worker 0 and starts what it yields."""
+  started = []
+  for command in rule.batch(world.workers[0], world):
+    started.append(world.start(command))
+  return started
+
+
+def step_of(commands):
+  steps = [c for c in commands if isinstance(c, Step)]
+  return steps[0] if steps else None
+
+
+def test_continuous_takes_whole_prompts_up_to_its_budget():
+  world, _ = world_of(pages=100, max_num_batched_tokens=20)
+  route_all(world, 8, 9, 7)
+  assert step_of(batch(Continuous(), world)).prefill == ((0, 8), (1, 9))
+
+
+def test_continuous_runs_one_prompt_over_the_budget_alone():
+  world, _ = world_of(pages=100, max_num_batched_tokens=20)
+  route_all(world, 50, 3)
+  assert step_of(batch(Continuous(), world)).prefill == ((0, 50),)
+
+
+def test_continuous_lets_decodes_wait_for_a_prompt():
+  world, _ = world_of(pages=100)
+  route_all(world, 8)
+  end_step(world, step_of(batch(Continuous(), world)).run)
+  arrive(world, 1, 8, at_ps=50)
+  world.start(Route(1, 0))
+  step = step_of(batch(Continuous(), world))
+  assert step.prefill == ((1, 8),) and not step.decode
+  end_step(world, step.run)
+  assert step_of(batch(Continuous(), world)).decode == (0, 1)
+
+
+def test_chunked_gives_decodes_their_token_and_prompts_the_rest():
+  world, _ = world_of(pages=100, chunk_size=16)
+  route_all(world, 12, 20)
+  step = step_of(batch(Chunked(), world))
+  assert step.prefill == ((0, 12), (1, 4))  # several partial prompts
+  end_step(world, step.run)
+  step = step_of(batch(Chunked(), world))
+  assert step.prefill == ((1, 15),) and step.decode == (0,)
+  assert step.repeats == 1
+  end_step(world, step.run)
+  step = step_of(batch(Chunked(), world))
+  assert step.prefill == ((1, 1),)
+  end_step(world, step.run)
+  step = step_of(batch(Chunked(), world))
+  assert step.decode == (0, 1) and step.repeats == 7  # 0 has made 3 of 10
+
+
+def test_the_newest_is_preempted_first_and_the_oldest_never():
+  world, _ = world_of(pages=9, reserve_pages=0)
+  route_all(world, 8, 8, 8, most=20)
+  end_step(world, step_of(batch(Continuous(), world)).run)
+  assert world.workers[0].pool.free_pages == 0
+  for _ in range(4):  # each holds 3 pages: 12 tokens, 8 of them computed
+    run = world.start(Step(0, decode=(0, 1, 2)))
+    end_step(world, run.run)
+  preempted = [
+      world.start(c) for c in make_room(world.workers[0])
+      if isinstance(c, Preempt)
+  ]
+  assert preempted == [Preempt(2)]
+  assert list(world.workers[0].decoding) == [0, 1]
+
+
+def test_least_outstanding_tokens_counts_what_waits_and_what_is_held():
+  world, _ = world_of("CCC")
+  for request, worker in ((0, 0), (1, 1), (2, 1), (3, 2)):
+    arrive(world, request, 10 * (request + 1))
+    world.start(Route(request, worker))
+  ranked = LeastOutstandingTokens().rank(
+      arrive(world, 9, 5), world.workers
+  )
+  assert [w.id for w in ranked] == [0, 2, 1]  # 10, 40, 50 tokens
+  assert [w.outstanding_tokens for w in world.workers] == [10, 50, 40]
+
+
+def test_round_robin_turns_and_keeps_a_requests_turn():
+  world, _ = world_of("CCC")
+  rule = RoundRobin()
+  first, second = arrive(world, 0, 5), arrive(world, 1, 5)
+  assert rule.rank(first, world.workers)[0].id == 0
+  assert rule.rank(second, world.workers)[0].id == 1
+  assert rule.rank(first, world.workers)[0].id == 0
+
+
+def test_every_worker_gets_requests():
+  for name in ("round_robin", "least_outstanding_tokens"):
+    for kind, split in (("continuous", "4C"), ("disaggregated", "2P2D")):
+      run = run_config(kind, split, router=name, kv_tokens=2000)
+      load = load_of(*((i * 1000, 40, 10) for i in range(24)))
+      log, _ = serve_load(run, load)
+      used = {step.worker for step in log.of(Step)}
+      assert used == {0, 1, 2, 3}, (name, kind)
+
+
+def test_a_blocked_hand_off_lets_a_smaller_one_pass():
+  """D has 10 pages; the second request needs 9 of them, the third 2."""
+  run = run_config("disaggregated", page_tokens=16, reserve_pages=0)
+  pools = (
+      Pool(role="P", count=1, kv_tokens=800),
+      Pool(role="D", count=1, kv_tokens=160),
+  )
+  cluster = dataclasses.replace(run.cluster, pools=pools)
+  run = dataclasses.replace(run, cluster=cluster)
+  load = load_of((0, 60, 60), (10, 130, 5), (20, 20, 5))
+  log, _ = serve_load(run, load)
+  order = [transfer.request for transfer in log.of(Transfer)]
+  assert order == [0, 2, 1]
+
+
+def test_a_hand_off_reserves_its_first_decode_page_before_it_moves():
+  run = run_config("disaggregated", page_tokens=16)
+  log, _ = serve_load(run, load_of((0, 32, 4)))
+  on_d = [r for r in log.of(Reserve) if r.worker == 1]
+  assert on_d == [Reserve(0, 1, 3)]  # 32 tokens fill 2 pages; 1 more
+  assert log.of(Transfer)[0].pages == (0, 2)
+
+
+def test_an_arrival_interrupts_only_when_it_can_be_admitted():
+  run = run_config("continuous", kv_tokens=2000)
+  log, _ = serve_load(run, load_of((0, 40, 50), (200_000, 40, 5)))
+  assert len(log.of(Interrupt)) == 1
+  tight = run_config("continuous", kv_tokens=96)
+  log, _ = serve_load(tight, load_of((0, 40, 50), (200_000, 40, 5)))
+  assert len(log.of(Interrupt)) == 0
+
+
+def users(kind, **options):
+  run = run_config("continuous", "2C", kv_tokens=2000)
+  strategy = dataclasses.replace(run.strategy, kind=kind, options=options)
+  return dataclasses.replace(run, strategy=strategy)
+
+
+def test_the_example_policy_runs_and_prefers_short_prompts():
+  run = users("examples.my_policy:ShortestFirst", chunk_size=32)
+  load = load_of((0, 120, 4), (1, 120, 4), (2, 120, 4), (3, 120, 4), (4, 20, 4))
+  log, world = serve_load(run, load)
+  assert world.unfinished == 0
+  admitted = [reserve.request for reserve in log.of(Reserve)]
+  assert admitted.index(4) < admitted.index(3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "words"),
+    [
+        ("no_such_module:Rule", {}, "No module named"),
+        ("examples.my_policy:Nothing", {}, "Nothing"),
+        ("examples.my_policy:ShortestFirst", {"chunks": 3}, "chunks"),
+        ("collections:OrderedDict", {}, "neither"),
+    ],
+)
+def test_a_users_mistake_is_one_line(kind, options, words):
+  with pytest.raises(ConfigError, match=words) as caught:
+    policy_of(users(kind, **options))
+  assert len(caught.value.errors) == 1
+  assert "\n" not in caught.value.errors[0]
+
+
+def test_an_unknown_router_is_named():
+  with pytest.raises(ConfigError, match="least_outstanding_tokens"):
+    router("randomly")
+
+
+class NoSteps:
+  """A policy that only routes."""
+
+  def decide(self, event, world):
+    yield Route(event.request.id, 0)
+
+
+class OneArrival:
+  def __init__(self, event):
+    self._events = [event]
+
+  def next_event(self):
+    return self._events.pop() if self._events else None
+
+  def start(self, command, world): ...
+
+  def settle(self, worker, lane): ...
+
+  def resume(self, worker, lane, repeats): ...
+
+
+def test_a_policy_that_forgets_a_request_is_told_who_waits():
+  from pdjax.events import Arrived
+  from pdjax.request import Request
+
+  world, _ = world_of()
+  asked = Request(id=3, arrival_ps=0, prompt_tokens=4, max_tokens=4)
+  with pytest.raises(Stalled, match="request 3 is waiting on worker 0"):
+    serve(NoSteps(), OneArrival(Arrived(0, asked)), world)
