@@ -190,7 +190,7 @@ def _complete(
   lives = np.searchsorted(row, np.arange(len(goal)))
   ends = np.searchsorted(row, np.arange(len(goal)), side="right")
   while len(lives):
-    complete[lives] = chunk_tokens[lives] >= goal[row[lives]]
+    complete[lives] = chunk_tokens[lives] == goal[row[lives]]
     goal[row[lives]] += complete[lives] + decoded_tokens[lives]
     again = lives + 1 < ends
     lives, ends = lives[again] + 1, ends[again]
