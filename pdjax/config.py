@@ -7,7 +7,6 @@ said in vain. Units are in the names.
 """
 
 import dataclasses
-import math
 import re
 from typing import Literal
 
@@ -269,4 +268,4 @@ def _filled(pool: Pool, run: Run) -> Pool:
 
 def pages_for(tokens: int, page_tokens: int) -> int:
   """Pages that hold `tokens` tokens."""
-  return math.ceil(tokens / page_tokens)
+  return -(-tokens // page_tokens)

@@ -34,19 +34,19 @@ class LaneRun:
 
   @property
   def steps(self) -> int:
-    """Steps until the run ends: the grant, or the first true end."""
-    return min([self.granted, *(left for _, left in self.left_tokens)])
+    """Steps until the run ends: the grant, or the first true end.
 
-  @property
-  def dispatched(self) -> int:
-    """Steps the worker takes; those past a true end are wasted."""
-    return min(self.steps + self.ahead, self.granted)
+    Steps dispatched ahead of that end are still taken: they make tokens for
+    the other requests, and none for the one that has ended.
+    """
+    ends = [left + self.ahead for _, left in self.left_tokens]
+    return min([self.granted, *ends])
 
   @property
   def over_ps(self) -> int:
     """When the worker is done with it and with its copies."""
-    after = self.copies_ps if self.copies_after == self.dispatched else 0
-    return self.boundary_ps(self.dispatched) + after
+    after = self.copies_ps if self.copies_after == self.steps else 0
+    return self.boundary_ps(self.steps) + after
 
   def boundary_ps(self, steps: int) -> int:
     """When the first `steps` steps are over."""
@@ -67,7 +67,7 @@ class LaneRun:
 
   def add_copy(self, after: int, copy_ps: int) -> int:
     """Lets a copy follow the first `after` steps; returns when it is over."""
-    after = min(after, self.dispatched)
+    after = min(after, self.steps)
     if after != self.copies_after:
       self.copies_after, self.copies_ps = after, 0
     begins_ps = self.boundary_ps(after) + self.copies_ps
@@ -89,7 +89,7 @@ class LaneRun:
         finished=tuple(
             (request, left)
             for request, left in self.left_tokens
-            if left == steps
+            if left <= steps
         ),
     )
 

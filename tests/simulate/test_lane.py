@@ -89,23 +89,25 @@ def test_a_cut_run_still_does_the_copy_that_follows_it():
   assert lane.free_ps == 220
 
 
-def test_a_step_dispatched_past_a_true_end_is_wasted():
+def test_a_step_dispatched_past_a_true_end_serves_the_others():
   lane = Lane(run=run_of(left=2, ahead=1))
-  assert lane.run.ended().at_ps == 120
+  ended = lane.run.ended()
+  assert (ended.at_ps, ended.steps) == (130, 3)
+  assert ended.finished[0] == (7, 2)  # it makes no third token
   lane.clear()
   assert lane.free_ps == 130
 
 
-def test_nothing_is_wasted_at_a_declared_end():
+def test_no_step_is_dispatched_past_the_grant():
   lane = Lane(run=run_of(left=5, ahead=1))
   lane.clear()
   assert lane.free_ps == 150
 
 
-def test_a_copy_waits_for_a_wasted_step():
+def test_a_copy_waits_for_the_step_dispatched_ahead():
   lane = Lane(run=run_of(left=2, ahead=1))
   assert lane.copy(115, True, 100) == 230
-  assert token_times(lane.run.ended()) == [110, 120]
+  assert token_times(lane.run.ended()) == [110, 120, 130]
   lane.clear()
   assert lane.free_ps == 230
 
