@@ -1,5 +1,7 @@
 """Every entry survives the parquet form exactly."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
