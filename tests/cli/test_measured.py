@@ -1,0 +1,47 @@
+"""A measured cell from the command line, on virtual CPU devices."""
+
+import json
+
+import pyarrow.parquet as pq
+
+CONFIG = '''"""Do tokens depend on the strategy?"""
+
+
+def get_config():
+  return {
+      "backend.kind": "jax",
+      "model": {"preset": "tiny", "dtype": "float32"},
+      "cluster": {"host_devices": 2, "kv_tokens": 512},
+      "strategy.max_num_seqs": 2,
+      "workload": {
+          "rate": 50.0,
+          "num_requests": 3,
+          "prompt": {"mean": 20},
+          "output": {"mean": 4},
+      },
+      "sweep": {"cases": (
+          {"name": "alone", "cluster.split": "1C",
+           "strategy.kind": "chunked", "strategy.chunk_size": 16},
+          {"name": "split", "cluster.split": "1P1D",
+           "strategy.kind": "disaggregated", "strategy.chunk_size": 16},
+      )},
+  }
+'''
+
+
+def test_two_strategies_on_devices(command, folder, monkeypatch):
+  monkeypatch.setenv("PDJAX_CACHE", str(folder / "cache"))
+  (folder / "x.py").write_text(CONFIG)
+  status, out, errors = command()
+  assert (status, errors) == (0, [])
+  assert "MEASURED" in out and "2 devices share" in out
+  assert "Tokens of split and alone: 3 of 3 requests identical" in out
+  rows = json.loads((folder / "results/x/summary.json").read_text())
+  for row in rows:
+    assert row["completed"] == 3
+    assert row["compiles_in_window"] == row["pages_leaked"] == 0
+    assert row["verified_tokens"] == row["verified_tokens_equal"] == 12
+    table = pq.read_table(
+        folder / "results/x" / row["run"] / "tokens.parquet"
+    )
+    assert [len(answer) for answer in table["tokens"].to_pylist()] == [4] * 3
