@@ -13,7 +13,6 @@ from pdjax.engine.replica import Replica
 from pdjax.models import transformer, weights
 from pdjax.models.spec import ModelSpec
 from pdjax.models.transformer import Transformer
-from pdjax.schedule.setup import worker_pools
 
 Setting = tuple[Transformer, Replica]
 """A worker's model, and what runs it."""
@@ -34,8 +33,8 @@ def build(
   Raises:
     ConfigError: too few devices, or the weights cannot be loaded.
   """
-  pools = worker_pools(run)
   share = run.cluster.share_devices
+  pools = config.pools_of(run)
   groups = meshes.split_devices(devices, pools, share=share)
   pages = capacity.pool_pages_of(run)
   models: dict[tuple[jax.Device, ...], Transformer] = {}
