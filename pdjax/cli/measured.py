@@ -74,7 +74,7 @@ def _examine(
     progress: Callable[[str], None],
 ) -> tuple[Facts, dict[str, Any]]:
   """Checks tokens against a plain forward pass; padding and compiles."""
-  count = run.engine.verify_tokens
+  count = min(run.engine.verify_tokens, len(workload.requests))
   if count:
     progress(f"checking the tokens of {count} requests")
   checked = verify_tokens(backend, workload, count) if count else None
