@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -37,6 +39,17 @@ def test_one_run_writes_the_whole_layout(command, folder):
   (row,) = rows(folder)
   assert row["label"] == "continuous" and row["completed"] == 10
   assert row["strategy.kind"] == "continuous" and row["workload.rate"] == 20.0
+
+
+def test_a_simulated_run_works_without_jax(folder):
+  code = (
+      "import sys; sys.modules['jax'] = None;"
+      "from pdjax.cli.experiment import main; sys.exit(main(['--config=x']))"
+  )
+  done = subprocess.run(
+      [sys.executable, "-c", code], capture_output=True, text=True, check=False
+  )
+  assert done.returncode == 0, done.stderr + done.stdout
 
 
 def test_dates_and_hosts_are_in_two_files_only(command, folder):
