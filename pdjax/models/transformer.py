@@ -174,9 +174,13 @@ class Transformer(nnx.Module):
     logits_SV = jnp.einsum(
         "SD,VD->SV", y_SD, head[...], preferred_element_type=jnp.float32
     )
-    return jax.lax.with_sharding_constraint(
-        logits_SV, meshes.replicated(self.mesh)
-    )
+    # Split first, whole then: else the head is gathered, not the logits.
+    for where in (
+        meshes.sharding(self.mesh, ("tokens", "vocab")),
+        meshes.replicated(self.mesh),
+    ):
+      logits_SV = jax.lax.with_sharding_constraint(logits_SV, where)
+    return logits_SV
 
   def _pinned(self, kv_P2KCH: jax.Array) -> jax.Array:
     where = meshes.sharding(self.mesh, kv.POOL_AXES[1:])

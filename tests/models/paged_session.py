@@ -17,10 +17,10 @@ PAGE_TOKENS = 8
 
 
 @functools.cache
-def load(name: str = "tiny", tp: int = 1, kind: str = "random", first: int = 0):
-  """A float32 model on `tp` devices, starting with device `first`."""
-  mesh = meshes.make_mesh(jax.devices()[first:], tp)
-  model = config.Model(preset=name, weights=kind, dtype="float32")
+def load(name="tiny", tp=1, kind="random", dtype="float32"):
+  """A model on the first `tp` devices."""
+  mesh = meshes.make_mesh(jax.devices(), tp)
+  model = config.Model(preset=name, weights=kind, dtype=dtype)
   return weights.load(model, presets.preset(name), mesh)
 
 
@@ -55,7 +55,7 @@ class PagedSession:
     self.lengths = np.zeros(requests, np.int32)
     self.config = transformer.pool_config(
         model.spec, tp=model.mesh.size, num_pages=pages.size + 3,
-        page_tokens=PAGE_TOKENS, dtype="float32",
+        page_tokens=PAGE_TOKENS, dtype=model.embed_VD[...].dtype.name,
     )
     self.pool = kv.new_pool(self.config, model.mesh)
 

@@ -1,5 +1,7 @@
 """Laws of the paged forward pass, on the tiny model."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -113,19 +115,39 @@ def test_tensor_parallel_equals_single(tp):
   assert many.pool.addressable_shards[0].data.shape[3] == max(1, 2 // tp)
 
 
+def _compiled(session):
+  """One decode as a worker would compile it."""
+  apply, params = transformer.pure(session.model)
+  batch = session._batch([(0, 1, 0)], [0], 0, [], [], [])
+  step = jax.jit(apply, donate_argnums=2)
+  return step.lower(params, batch, session.pool).compile()
+
+
 def test_pass_updates_the_pool_in_place():
   """The donated pool is aliased, and no temporary is as large as it."""
   session = PagedSession(load(), pages_each=2000)
-  apply, params = transformer.pure(session.model)
-  batch = PagedSession(load())._batch(
-      [(0, 1, 0)], [0], 0, [], [], []
-  )
-  compiled = jax.jit(apply, donate_argnums=2).lower(
-      params, batch, session.pool
-  ).compile()
-  memory = compiled.memory_analysis()
+  memory = _compiled(session).memory_analysis()
   assert memory.alias_size_in_bytes >= session.config.pool_bytes
   assert memory.temp_size_in_bytes < session.config.pool_bytes / 4
+
+
+def test_devices_exchange_activations_only():
+  """All-reduces: embedding, attention, mlp. One gather, of the logits."""
+  text = _compiled(PagedSession(load(tp=2))).as_text()
+  found = re.findall(r" = (\S+) (all-\w+|collective-permute)\(", text)
+  assert sorted(what for _, what in found) == ["all-gather"] + 3 * [
+      "all-reduce"
+  ]
+  (logits,) = (shape for shape, what in found if what == "all-gather")
+  assert logits.startswith("f32[1,256]")
+
+
+def test_bfloat16_stays_near_float32(plain_TV):
+  session = PagedSession(load(dtype="bfloat16"))
+  session.prefill(TOKENS[:40], chunk=16)
+  logits_SV = session.step(decode=[(0, TOKENS[40])])
+  assert session.pool.dtype == jnp.bfloat16 and logits_SV.dtype == np.float32
+  assert 0 < np.abs(logits_SV[0] - plain_TV[40]).max() < 0.1
 
 
 def _numpy_forward(model, spec, tokens):
