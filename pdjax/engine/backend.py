@@ -23,6 +23,7 @@ from pdjax.engine.orders import GatherOrder, Landed, Passed, Report, RunOver
 from pdjax.engine.replica import Replica
 from pdjax.engine.steps import Padding
 from pdjax.models.presets import preset
+from pdjax.schedule.worker import Run
 from pdjax.schedule.world import World
 from pdjax.transfer import Put
 from pdjax.workload.workload import Workload
@@ -154,22 +155,34 @@ class EngineBackend:
         return self._event(report)
 
   def start(self, command: events.Command, world: World) -> None:
-    """Begins the work of a command; most commands mean none."""
+    """Begins the work of a command; most commands mean none.
+
+    Raises:
+      ConfigError: the world's worker has more than one lane.
+    """
     match command:
       case events.Step():
-        run = world.workers[command.worker].runs[command.lane]
-        assert run is not None
-        control = RunControl(run.repeats)
-        self._controls[command.worker] = control
-        self._running += 1
-        self._crew.workers[command.worker].submit(
-            self._answers.order(run, command.worker, control)
-        )
+        self._start_run(world.workers[command.worker].runs, command.worker)
       case events.Transfer():
         self._transfers[command.transfer] = command
         self._crew.workers[command.source].submit(_gather(command, world))
       case events.Wake():
         heapq.heappush(self._timers_ps, command.at_ps)
+
+  def _start_run(self, lanes: list[Run | None], worker: int) -> None:
+    if len(lanes) > 1:
+      raise config.ConfigError([
+          f"worker {worker} has {len(lanes)} lanes; lanes are simulated only,"
+          " backend.kind='jax' needs one"
+      ])
+    (run,) = lanes
+    assert run is not None
+    control = RunControl(run.repeats)
+    self._controls[worker] = control
+    self._running += 1
+    self._crew.workers[worker].submit(
+        self._answers.order(run, worker, control)
+    )
 
   def settle(self, worker: int, lane: int) -> int:
     """Steps of the worker's run that are issued; it is held there."""

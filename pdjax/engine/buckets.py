@@ -1,7 +1,7 @@
 """Which shapes a worker compiles: every pass is padded up to one of them.
 
 Few shapes compile fast and pad much. Every axis starts with a rung for each
-doubling; the axis with most rungs is thinned until the programs fit the limit.
+doubling; the axis with most rungs loses one until the programs fit the limit.
 
 Axes: B decode rows, U prompt tokens, M logical pages, and for what arrives
 from other workers K heads, copies included.
@@ -10,12 +10,13 @@ from other workers K heads, copies included.
 import bisect
 import dataclasses
 import itertools
+import math
 from typing import Literal
 
 Kind = Literal["decode", "prefill", "mixed", "gather", "scatter"]
 
-SMALLEST_U = 16
-SMALLEST_M = 4
+LOW = {"B": 0.5, "U": 8, "M": 2}
+"""Below this nothing is worth a program of its own: the first is twice it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Limits:
   U: int
   M: int
   kinds: tuple[Kind, ...]
+  staging_M: tuple[int, ...] = ()
+  """Pages of staging arrays: one ladder for the whole cluster."""
   K: tuple[int, ...] = ()
   """Heads that arriving pages may have; one for each sort of source."""
 
@@ -54,6 +57,7 @@ class Buckets:
   U: tuple[int, ...]
   M: tuple[int, ...]
   kinds: tuple[Kind, ...]
+  staging_M: tuple[int, ...] = ()
   K: tuple[int, ...] = ()
 
   def shapes(self) -> list[Shape]:
@@ -66,8 +70,9 @@ class Buckets:
     none = (0,)
     B = {"decode": self.B, "mixed": self.B[-1:]}.get(kind, none)
     U = self.U if kind in ("prefill", "mixed") else none
+    M = self.staging_M if kind in ("gather", "scatter") else self.M
     K = self.K if kind == "scatter" else none
-    return itertools.product((kind,), self.M, B, U, K)
+    return itertools.product((kind,), M, B, U, K)
 
 
 def plan(limits: Limits, max_programs: int) -> Buckets:
@@ -76,35 +81,39 @@ def plan(limits: Limits, max_programs: int) -> Buckets:
   Raises:
     ValueError: even one program a kind is too many.
   """
-  ratios = {"B": 2, "U": 2, "M": 2}
-  while len((buckets := _buckets(limits, ratios)).shapes()) > max_programs:
-    longest = max(ratios, key=lambda axis: len(getattr(buckets, axis)))
-    if len(getattr(buckets, longest)) == 1:
+  rungs = {
+      axis: max(1, round(math.log2(getattr(limits, axis) / low)))
+      for axis, low in LOW.items()
+  }
+  while len((buckets := _buckets(limits, rungs)).shapes()) > max_programs:
+    axis = max(rungs, key=rungs.__getitem__)
+    if rungs[axis] == 1:
       raise ValueError(f"{max_programs=} is less than one a kind: {limits}")
-    ratios[longest] *= 2
+    rungs[axis] -= 1
   return buckets
 
 
-def _buckets(limits: Limits, ratios: dict[str, int]) -> Buckets:
+def _buckets(limits: Limits, rungs: dict[str, int]) -> Buckets:
+  ladders = {
+      axis: ladder(getattr(limits, axis), low, rungs[axis])
+      for axis, low in LOW.items()
+  }
   return Buckets(
-      ladder(limits.B, ratios["B"], 1),
-      ladder(limits.U, ratios["U"], SMALLEST_U),
-      ladder(limits.M, ratios["M"], SMALLEST_M),
-      limits.kinds,
-      limits.K,
+      **ladders, kinds=limits.kinds, staging_M=limits.staging_M, K=limits.K
   )
 
 
-def ladder(high: int, ratio: int, low: int) -> tuple[int, ...]:
-  """From `high` down by `ratio`, not below `low`; ascending.
+def ladder(high: int, low: float, rungs: int) -> tuple[int, ...]:
+  """`rungs` sizes at equal ratios, ascending to `high`.
 
-  >>> ladder(100, 4, 5)
-  (7, 25, 100)
+  The ratio is such that one rung more, below the first, would be at `low`.
+
+  >>> ladder(100, 1, 2)
+  (10, 100)
   """
-  rungs = [high]
-  while rungs[-1] > low and -(-rungs[-1] // ratio) >= low:
-    rungs.append(-(-rungs[-1] // ratio))
-  return tuple(reversed(rungs))
+  ratio = max(1.0, high / low) ** (1 / rungs)
+  sizes = {math.ceil(round(high / ratio**i, 6)) for i in range(rungs)}
+  return tuple(sorted(sizes))
 
 
 def rung(ladder: tuple[int, ...], size: int) -> int:

@@ -4,16 +4,20 @@ Knows sizes only and does not import jax, so the command line can say at once
 what does not fit.
 """
 
+import dataclasses
 from collections.abc import Sequence
 
 from pdjax.config import ConfigError, Pool, Run, pages_for
-from pdjax.engine.buckets import Kind, Limits
+from pdjax.engine.buckets import Kind, Limits, ladder
 from pdjax.models.spec import ModelSpec
 from pdjax.schedule.setup import worker_pools
 from pdjax.workload.workload import Workload
 
 DEFAULT_KV_TOKENS = 16_384
 """Tokens of cache a worker has if the config does not say."""
+
+STAGING_RUNGS = 3
+"""Sizes of staging arrays between the smallest and the largest transfer."""
 
 LEAST_PASS_TOKENS = 512
 """Prompt tokens a pass may pack, unless a budget or the pool is smaller."""
@@ -115,15 +119,16 @@ def limits_of(
   sources = {pool.tp for pool in worker_pools(run) if pool.role == "P"}
   heads = tuple(sorted({max(tp, spec.num_kv_heads) for tp in sources}))
   pools = zip(worker_pools(run), pool_pages_of(run), strict=True)
-  return [_limits(run, pool, pages, fitting, heads) for pool, pages in pools]
+  limits = [_limits(run, pool, pages, fitting) for pool, pages in pools]
+  staging_M = ladder(max(limit.M for limit in limits), 2, STAGING_RUNGS)
+  return [
+      dataclasses.replace(limit, staging_M=staging_M, K=heads)
+      for limit in limits
+  ]
 
 
 def _limits(
-    run: Run,
-    pool: Pool,
-    pool_pages: int,
-    lengths: list[int],
-    heads: tuple[int, ...],
+    run: Run, pool: Pool, pool_pages: int, lengths: list[int]
 ) -> Limits:
   strategy, page_tokens = run.strategy, run.cluster.page_tokens
   longest = min(max(lengths), pool_pages * page_tokens)
@@ -136,7 +141,6 @@ def _limits(
       U=budget,
       M=pages_for(longest, page_tokens),
       kinds=kinds_of(run, pool),
-      K=heads,
   )
 
 

@@ -15,7 +15,7 @@ class RunControl:
 
   def __init__(self, repeats: int):
     self._changed = threading.Condition()
-    self._limit = repeats
+    self._limit = max(1, repeats)
     self._issued = 0
     self._held_at: int | None = None
 
@@ -40,9 +40,9 @@ class RunControl:
       return self._held_at
 
   def resume(self, repeats: int) -> None:
-    """Lets a held run go on, to `repeats` steps in all."""
+    """Lets a held run go on, to `repeats` steps in all but at least one."""
     with self._changed:
-      self._limit, self._held_at = repeats, None
+      self._limit, self._held_at = max(1, repeats), None
       self._changed.notify_all()
 
   def _may_issue(self) -> bool:

@@ -115,7 +115,7 @@ class Crew:
       for target in self.workers:
         there, here = source.replica.buckets, target.replica.buckets
         if "gather" in there.kinds and "scatter" in here.kinds:
-          for M in there.M:
+          for M in there.staging_M:
             pages = (0,) * M
             source.submit(GatherOrder(-1, pages, target.id, pages))
             while not isinstance(self.next_report(), Landed):

@@ -143,7 +143,8 @@ class Replica:
 
   def _empty_staging(self, shape: Shape) -> jax.Array:
     L, _, _, _, C, H = self.config.shape
-    zeros = np.zeros((L, shape.M, 2, shape.K, C, H), self.config.dtype)
+    dtype = jnp.dtype(self.config.dtype)
+    zeros = np.zeros((L, shape.M, 2, shape.K, C, H), dtype)
     return jax.device_put(zeros, self.staging_for(shape.K))
 
   def _program(self, shape: Shape) -> Callable:

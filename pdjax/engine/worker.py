@@ -124,7 +124,8 @@ class Worker:
     self._reports.put(Landed(order.transfer, failure))
 
   def _padded(self, pages: tuple[int, ...]) -> np.ndarray:
-    return packing.padded(pages, rung(self.replica.buckets.M, len(pages)))
+    ladder = self.replica.buckets.staging_M
+    return packing.padded(pages, rung(ladder, len(pages)))
 
 
 def mismatch(there: np.ndarray, here: np.ndarray, pages: int) -> str:
