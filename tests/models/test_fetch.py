@@ -70,6 +70,14 @@ def test_failure_is_one_line_and_leaves_nothing(
   assert not list((cache / "models" / "a-model").iterdir())
 
 
+def test_unusable_cache_is_one_line(tmp_path, monkeypatch, capsys):
+  (tmp_path / "file").write_text("in the way")
+  monkeypatch.setenv("PDJAX_CACHE", str(tmp_path / "file"))
+  assert fetch.main(["a-model"]) == 2
+  error = capsys.readouterr().err
+  assert "cannot use the cache" in error and error.count("\n") == 1
+
+
 def test_unknown_name_is_one_line(capsys):
   assert fetch.main(["a-modle"]) == 2
   assert "did you mean 'a-model'?" in capsys.readouterr().err
