@@ -56,6 +56,7 @@ def measured() -> ConfigDict:
       "backend": {"kind": "jax"},
       "model": {"preset": "small", "dtype": "float32"},
       "cluster": {"host_devices": 4, "kv_tokens": 16384},
+      "engine": {"max_programs": 12},
       "strategy": {"max_num_seqs": 16},
       "workload": {
           "kind": "synthetic",

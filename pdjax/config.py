@@ -199,6 +199,8 @@ class Engine:
   """Decode steps in flight beyond the one being read; also simulated."""
   matmul_precision: Literal["default", "highest"] = "highest"
   attention: Literal["auto", "xla"] = "auto"
+  max_programs: int = 24
+  """Compiled programs a worker; fewer compile sooner and pad more."""
   verify_tokens: int = 8
   """Requests whose tokens are checked against a plain forward pass."""
 

@@ -43,7 +43,7 @@ class EngineBackend:
     end_ids: tokens that end an answer where `workload.stop` is `eos`.
     devices: to use; all of JAX's by default.
     progress: told a line for each program compiled.
-    max_programs: most compiled programs a worker.
+    max_programs: most compiled programs a worker; the config's by default.
     poison: fills all pages with NaN first, so that reading a cell that nobody
       has written shows in the tokens. For tests.
     put: moves arrays between meshes. For tests.
@@ -61,7 +61,7 @@ class EngineBackend:
       end_ids: Sequence[int] = (),
       devices: Sequence[jax.Device] | None = None,
       progress: Progress = lambda line: None,
-      max_programs: int = 24,
+      max_programs: int | None = None,
       poison: bool = False,
       put: Put = jax.device_put,
   ):
@@ -72,7 +72,8 @@ class EngineBackend:
     stops = capacity.end_ids_of(run, end_ids)
     self._devices = list(devices or jax.devices())
     settings = setup.build(
-        run, self._spec, self._limits, self._devices, stops, max_programs
+        run, self._spec, self._limits, self._devices, stops,
+        max_programs or run.engine.max_programs,
     )
     self.model = settings[0][0]
     """Worker 0's, for checks of its tokens."""

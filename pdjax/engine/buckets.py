@@ -15,7 +15,7 @@ from typing import Literal
 
 Kind = Literal["decode", "prefill", "mixed", "gather", "scatter"]
 
-LOW = {"B": 0.5, "U": 8, "M": 2}
+LOW = {"B": 0.5, "U": 8}
 """Below this nothing is worth a program of its own: the first is twice it."""
 
 
@@ -51,11 +51,13 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Buckets:
-  """The rungs of each axis, ascending."""
+  """The sizes of each axis, ascending."""
 
   B: tuple[int, ...]
   U: tuple[int, ...]
-  M: tuple[int, ...]
+  M: int
+  """One size: attention reads a context up to its true length, whatever the
+  width of its page table, so narrower tables would only be more to compile."""
   kinds: tuple[Kind, ...]
   staging_M: tuple[int, ...] = ()
   K: tuple[int, ...] = ()
@@ -70,7 +72,7 @@ class Buckets:
     none = (0,)
     B = {"decode": self.B, "mixed": self.B[-1:]}.get(kind, none)
     U = self.U if kind in ("prefill", "mixed") else none
-    M = self.staging_M if kind in ("gather", "scatter") else self.M
+    M = self.staging_M if kind in ("gather", "scatter") else (self.M,)
     K = self.K if kind == "scatter" else none
     return itertools.product((kind,), M, B, U, K)
 
@@ -99,7 +101,11 @@ def _buckets(limits: Limits, rungs: dict[str, int]) -> Buckets:
       for axis, low in LOW.items()
   }
   return Buckets(
-      **ladders, kinds=limits.kinds, staging_M=limits.staging_M, K=limits.K
+      **ladders,
+      M=limits.M,
+      kinds=limits.kinds,
+      staging_M=limits.staging_M,
+      K=limits.K,
   )
 
 

@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 import jax
 import numpy as np
 
-from pdjax.config import pages_for
 from pdjax.engine import packing
 from pdjax.engine.buckets import rung
 from pdjax.engine.orders import Chunk, DecodeRow, Made, StepOrder
-from pdjax.engine.passes import Rows
 from pdjax.engine.replica import Replica
 
 TOKEN, GAP, DONE = range(3)
@@ -54,9 +52,9 @@ class DecodeRun:
   def __init__(self, order: StepOrder, replica: Replica, padding: Padding):
     self._order, self._replica, self._padding = order, replica, padding
     self._B = rung(replica.buckets.B, len(order.decodes))
-    self._M, self._rows = 0, None
     self._feed = packing.feed_of(order.decodes, self._B)
-    self._context_tokens = max(row.context_tokens for row in order.decodes)
+    rows = packing.rows_of(order.decodes, self._B, replica.buckets.M)
+    self._rows = replica.rows_on_device(rows)
     self._issued = 0
     self._in_flight: deque[jax.Array] = deque()
     self._landed: list[np.ndarray] = []
@@ -84,20 +82,10 @@ class DecodeRun:
 
   def _issue(self) -> None:
     self._issued += 1
-    feed, result_3B = self._replica.decode(self._feed, self._current_rows())
+    feed, result_3B = self._replica.decode(self._feed, self._rows)
     self._feed = feed
     self._in_flight.append(result_3B)
     self._padding.count(len(self._order.decodes), self._B)
-
-  def _current_rows(self) -> Rows:
-    """The page table, no wider than the longest context needs by now."""
-    reached = self._context_tokens + self._issued
-    pages = pages_for(reached, self._replica.config.page_tokens)
-    if self._rows is None or pages > self._M:
-      self._M = rung(self._replica.buckets.M, pages)
-      rows = packing.rows_of(self._order.decodes, self._B, self._M)
-      self._rows = self._replica.rows_on_device(rows)
-    return self._rows
 
   def _land(self) -> bool:
     """Reads the oldest result; whether an answer ended in it."""
@@ -138,14 +126,9 @@ class PromptStep:
   def _issue(
       self, chunks: list[Chunk], decodes: tuple[DecodeRow, ...]
   ) -> jax.Array:
-    buckets, page_tokens = (
-        self._replica.buckets, self._replica.config.page_tokens,
-    )
+    buckets = self._replica.buckets
     tokens = sum(len(chunk.token_U) for chunk in chunks)
-    reached = [chunk.end for chunk in chunks]
-    reached += [row.context_tokens + 1 for row in decodes]
-    U = rung(buckets.U, tokens)
-    M = rung(buckets.M, pages_for(max(reached), page_tokens))
+    U, M = rung(buckets.U, tokens), buckets.M
     B = buckets.B[-1] if decodes else 0
     self._padding.count(tokens + len(decodes), U + B)
     return self._replica.mixed(
