@@ -1,0 +1,273 @@
+"""Law 5 and its companions on colocated workers of the tiny model."""
+
+import dataclasses
+import itertools
+import threading
+
+import numpy as np
+import pytest
+
+from pdjax import config, events
+from pdjax.engine.crew import EngineError
+from pdjax.engine.verify import verify_tokens
+from pdjax.schedule import policies, setup
+from pdjax.schedule.batching import Continuous
+from pdjax.schedule.loop import serve
+from tests.engine.engine_session import (
+    OUTPUT_TOKENS,
+    PROMPT_TOKENS,
+    check_tokens,
+    engine_of,
+    prompts,
+    run_of,
+    serve_on,
+    workload,
+)
+
+CHUNKED = run_of("1C", "chunked", chunk_size=32)
+
+
+@pytest.fixture(name="engine", scope="module")
+def _engine():
+  with engine_of(CHUNKED) as backend:
+    yield backend
+
+
+@pytest.fixture(name="truth", scope="module")
+def _truth(engine):
+  """Tokens of whole prompts, one after the other."""
+  served = serve_on(engine, run_of("1C"))
+  assert tuple(map(len, served.tokens.values())) == OUTPUT_TOKENS
+  assert engine.compiles_in_window == 0
+  check_tokens(engine, workload())
+  return served
+
+
+@pytest.mark.parametrize("chunk_size", [7, 16, 32])
+def test_chunks_do_not_change_tokens(engine, truth, chunk_size):
+  run = run_of("1C", "chunked", chunk_size=chunk_size)
+  served = serve_on(engine, run)
+  assert served.same_tokens(truth)
+  steps = served.log.of(events.Step)
+  assert any(step.prefill and step.decode for step in steps)
+  assert all(sum(n for _, n in step.prefill) <= chunk_size for step in steps)
+  assert engine.compiles_in_window == 0
+
+
+@pytest.mark.parametrize("kind", ["continuous", "chunked"])
+def test_preempted_requests_recompute_their_tokens(engine, truth, kind):
+  run = run_of("1C", kind, chunk_size=32, kv_tokens=13 * 8, reserve_pages=0)
+  served = serve_on(engine, run, workload(gap_ps=0))
+  assert served.preemptions > 0
+  assert served.same_tokens(truth)
+
+
+def test_steps_one_by_one_make_the_same_tokens(engine, truth):
+  class OneByOne(Continuous):
+    def batch(self, worker, world):
+      for command in super().batch(worker, world):
+        if isinstance(command, events.Step):
+          command = dataclasses.replace(command, repeats=1)
+        yield command
+
+  def policy(run):
+    return policies.Composed(setup.placement_of(run), OneByOne())
+
+  served = serve_on(engine, run_of("1C"), policy=policy)
+  ended = served.log.of(events.StepEnded)
+  assert {event.steps for event in ended} == {1}
+  assert served.same_tokens(truth)
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_a_newcomer_ends_a_run_after_the_steps_in_flight(
+    ahead, truth, monkeypatch
+):
+  """The worker is kept from its fourth step until someone has arrived."""
+  run = run_of("1C", ahead=ahead)
+  someone = threading.Event()
+  with engine_of(run, max_programs=2) as backend:
+    (worker,) = backend._crew.workers
+    decode, steps = worker.replica.decode, itertools.count(1)
+
+    def gated(*args):
+      if next(steps) > 3:
+        assert someone.wait(60)
+      return decode(*args)
+
+    def watch(event, world):
+      if isinstance(event, events.Arrived) and event.request.id == 1:
+        someone.set()
+
+    monkeypatch.setattr(worker.replica, "decode", gated)
+    load = workload(gap_ps=300_000_000_000, requests=2)
+    served = serve_on(backend, run, load, watch=watch)
+  assert served.log.of(events.Interrupt)
+  first = next(e for e in served.log.of(events.StepEnded) if e.run == 1)
+  settled = next(m for m in served.log.of(events.Settled) if m.run == 1)
+  # Step 4 was claimed, and waited at the gate; with dispatch ahead it was
+  # claimed when step 3 was still to be read.
+  assert first.steps == settled.steps == 4
+  assert served.tokens[0] == truth.tokens[0]
+  assert served.tokens[1] == truth.tokens[1]
+
+
+def test_dispatch_ahead_makes_the_same_tokens(truth):
+  with engine_of(dataclasses.replace(CHUNKED, engine=config.Engine(
+      dispatch_ahead=1
+  ))) as backend:
+    for run in (run_of("1C"), CHUNKED):
+      assert serve_on(backend, run).same_tokens(truth)
+    tight = run_of("1C", kv_tokens=13 * 8, reserve_pages=0)
+    served = serve_on(backend, tight, workload(gap_ps=0))
+    assert served.preemptions > 0
+    assert served.same_tokens(truth)
+
+
+def test_dispatch_ahead_runs_past_an_end_by_one_step():
+  """The row that ended does not keep the token of the step in flight."""
+  run = run_of("1C", ahead=1)
+  with engine_of(run, max_programs=2) as backend:
+    served = serve_on(backend, run, workload(gap_ps=0))
+    ended = served.log.of(events.StepEnded)
+    over = [
+        event.steps - tokens
+        for event in ended for _, tokens in event.finished
+    ]
+    assert 1 in over and set(over) <= {0, 1}
+    check_tokens(backend, workload())
+
+
+def test_end_tokens_end_answers(truth):
+  """The first end token is the last of its answer; without one, the cap."""
+  end_ids = (truth.tokens[0][6], truth.tokens[5][3])
+  run = run_of("1C", stop="eos")
+  with engine_of(run, end_ids=end_ids, max_programs=2) as backend:
+    served = serve_on(backend, run)
+  for id, tokens in truth.tokens.items():
+    ends = [i for i, token in enumerate(tokens) if token in end_ids]
+    expected = tokens[: ends[0] + 1] if ends else tokens
+    assert served.tokens[id] == expected
+  assert len(served.tokens[0]) <= 7
+
+
+def test_temperature_is_a_matter_of_request_and_position(truth):
+  run = dataclasses.replace(
+      CHUNKED, sampling=config.Sampling(temperature=1.0)
+  )
+  with engine_of(run, max_programs=3) as backend:
+    chunked = serve_on(backend, run)
+    check_tokens(backend, workload())
+    tight = run_of("1C", kv_tokens=13 * 8, reserve_pages=0)
+    whole = serve_on(backend, tight, workload(gap_ps=0))
+  assert whole.preemptions > 0
+  assert whole.same_tokens(chunked)
+  assert not whole.same_tokens(truth)
+
+
+def test_wrong_tokens_do_not_pass_the_check(engine):
+  serve_on(engine, run_of("1C"))
+  engine.tokens[0][4] ^= 1
+  found = verify_tokens(engine, workload(), 1)
+  # The token itself, and perhaps those that were said to follow it.
+  assert found.requests == 1 and found.different >= 1
+
+
+def test_poison_is_everywhere_before_a_run(engine):
+  engine.reset(workload(), prompts())
+  (worker,) = engine._crew.workers
+  assert np.isnan(np.asarray(worker.replica._pool)).all()
+
+
+def test_longer_requests_than_compiled_for_are_refused(engine):
+  load = workload()
+  long = dataclasses.replace(load.requests[0], prompt_tokens=200)
+  load = dataclasses.replace(load, requests=(long, *load.requests[1:]))
+  with pytest.raises(ValueError, match="compiled for 12"):
+    engine.reset(load, prompts())
+
+
+def test_padding_is_counted(engine):
+  serve_on(engine, CHUNKED)
+  (padding,) = engine.padding
+  prefilled = sum(PROMPT_TOKENS)
+  decoded = sum(OUTPUT_TOKENS) - len(OUTPUT_TOKENS)
+  assert padding.filled_tokens == prefilled + decoded
+  assert 0 < engine.padded_token_fraction < 1
+
+
+def test_timers_ring(engine):
+  class Sleepy:
+    def __init__(self, inner):
+      self.inner = inner
+
+    def decide(self, event, world):
+      if isinstance(event, events.Arrived) and event.request.id == 0:
+        yield events.Wake(event.at_ps + 30_000_000_000)
+      yield from self.inner.decide(event, world)
+
+  def policy(run):
+    return Sleepy(setup.policy_of(run))
+
+  served = serve_on(engine, run_of("1C"), policy=policy)
+  (woke,) = served.log.of(events.Woke)
+  assert woke.at_ps >= woke.asked_ps
+
+
+def test_arrivals_are_never_early(truth):
+  for event in truth.log.of(events.Arrived):
+    assert event.at_ps >= event.request.arrival_ps
+
+
+def test_a_compile_in_the_window_is_noticed(engine, truth):
+  (worker,) = engine._crew.workers
+  worker.replica.forget_programs()
+  served = serve_on(engine, run_of("1C"))
+  assert engine.compiles_in_window >= 2
+  assert served.same_tokens(truth)
+  engine._crew.prepare(lambda line: None)
+
+
+def test_a_workers_exception_surfaces(monkeypatch):
+  run = run_of("1C")
+  with engine_of(run, max_programs=2) as backend:
+    (worker,) = backend._crew.workers
+
+    def broken(*_):
+      raise FloatingPointError("lost a bit")
+
+    monkeypatch.setattr(worker.replica, "decode", broken)
+    with pytest.raises(
+        EngineError, match="worker 0 failed: FloatingPointError: lost a bit"
+    ):
+      serve_on(backend, run)
+
+
+def test_closing_ends_a_run_under_way():
+  run = run_of("1C")
+  with engine_of(run, max_programs=2) as backend:
+    world = setup.world_of(run, [100])
+
+    class Enough(Exception):
+      pass
+
+    def watch(event, world):
+      if isinstance(event, events.StepEnded):
+        raise Enough
+
+    with pytest.raises(Enough):
+      serve(setup.policy_of(run), backend, world, watch)
+    with pytest.raises(RuntimeError, match="not over"):
+      backend.reset(workload(), [])
+  threads = [*(w._thread for w in backend._crew.workers)]
+  assert not any(thread.is_alive() for thread in threads)
+
+
+def test_several_lanes_are_refused(engine):
+  run = run_of("1C")
+  engine.reset(workload(), [])
+  world = setup.world_of(run, [100])
+  world.workers[0].runs.append(None)
+  engine.next_event()
+  with pytest.raises(config.ConfigError, match="lanes"):
+    engine.start(events.Step(0), world)

@@ -1,0 +1,102 @@
+"""What does not fit the engine is said before any device work."""
+
+import dataclasses
+
+import pytest
+
+from pdjax import config
+from pdjax.engine import capacity
+from pdjax.engine.backend import EngineBackend
+from pdjax.models.presets import preset
+from pdjax.workload.workload import Workload
+from tests.engine.engine_session import prompts, run_of, workload
+
+TINY = preset("tiny")
+
+
+def errors_of(run, load=None):
+  with pytest.raises(config.ConfigError) as caught:
+    capacity.check(run, TINY, load or workload())
+  return caught.value.errors
+
+
+def longer(prompt_tokens):
+  load = workload()
+  requests = tuple(
+      dataclasses.replace(request, prompt_tokens=prompt_tokens)
+      for request in load.requests
+  )
+  return Workload(requests, load.output_tokens, {})
+
+
+def test_what_fits_passes():
+  capacity.check(run_of("2P2D", "disaggregated"), TINY, workload())
+
+
+def test_pool_pages():
+  run = run_of("1P2D", "disaggregated", kv_tokens=100)
+  assert capacity.pool_pages_of(run) == [12, 12, 12]
+  run = run_of("1C", kv_tokens=None)
+  assert capacity.pool_pages_of(run) == [16_384 // 8]
+
+
+def test_tensor_parallelism_must_fit_the_heads():
+  (line,) = errors_of(run_of("1C", tp=3))
+  assert line.startswith("cluster.tp:") and "2 kv heads" in line
+
+
+def test_pipelines_are_refused():
+  run = run_of("1C")
+  run = dataclasses.replace(
+      run, cluster=dataclasses.replace(run.cluster, pp=2)
+  )
+  (line,) = errors_of(run)
+  assert line.startswith("cluster.pp: 2") and "simulated only" in line
+
+
+def test_a_pool_below_a_page():
+  lines = errors_of(run_of("1C", kv_tokens=7))
+  assert any("less than one page" in line for line in lines)
+
+
+def test_every_request_longer_than_the_pool():
+  (line,) = errors_of(run_of("1C", kv_tokens=24))
+  assert "no request fits" in line and "25 tokens" in line
+
+
+def test_requests_beyond_the_models_positions():
+  (line,) = errors_of(run_of("1C", kv_tokens=1000), longer(500))
+  assert "8 of 8 requests" in line and "512 positions" in line
+
+
+def test_errors_come_together():
+  assert len(errors_of(run_of("1C", tp=3, kv_tokens=24))) == 2
+
+
+def test_too_few_devices():
+  with pytest.raises(config.ConfigError, match="host_devices=9"):
+    EngineBackend(run_of("9C"), workload(), prompts())
+
+
+def test_end_tokens_are_needed_to_stop_at_one():
+  run = run_of("1C", stop="eos")
+  with pytest.raises(config.ConfigError, match="workload.stop: 'eos'"):
+    capacity.end_ids_of(run, ())
+  assert capacity.end_ids_of(run, [3]) == (3,)
+  assert capacity.end_ids_of(run_of("1C"), [3]) == ()
+
+
+def test_kinds_by_role_and_strategy():
+  def kinds(run):
+    return [
+        set(limit.kinds) for limit in capacity.limits_of(run, TINY, workload())
+    ]
+
+  assert kinds(run_of("1C")) == [{"prefill", "decode"}]
+  assert kinds(run_of("1C", "chunked", chunk_size=16)) == [
+      {"prefill", "decode", "mixed"}
+  ]
+  assert kinds(run_of("1P1D", "disaggregated")) == [
+      {"prefill", "gather"}, {"prefill", "decode", "scatter"},
+  ]
+  assert kinds(run_of("1C", "my:policy")) == [{"prefill", "decode", "mixed"}]
