@@ -6,15 +6,14 @@ after the other from the threads that do the work, stamped when it is taken.
 Units: `_ps` integer picoseconds from the start of the run.
 """
 
-import heapq
-import itertools
 from collections.abc import Sequence
 
 import jax
 import numpy as np
 
 from pdjax import config, events
-from pdjax.engine import capacity, compiles, conditions, setup
+from pdjax.engine import capacity, compiles, conditions, outcomes, setup
+from pdjax.engine.agenda import Agenda
 from pdjax.engine.answers import Answers
 from pdjax.engine.clock import Clock
 from pdjax.engine.control import RunControl
@@ -22,6 +21,7 @@ from pdjax.engine.crew import Crew, Progress
 from pdjax.engine.orders import GatherOrder, Landed, Passed, Report, RunOver
 from pdjax.engine.replica import Replica
 from pdjax.engine.steps import Padding
+from pdjax.mesh import Device
 from pdjax.models.presets import preset
 from pdjax.schedule.worker import Run
 from pdjax.schedule.world import World
@@ -59,13 +59,13 @@ class EngineBackend:
       prompts: Sequence[np.ndarray],
       *,
       end_ids: Sequence[int] = (),
-      devices: Sequence[jax.Device] | None = None,
+      devices: Sequence[Device] | None = None,
       progress: Progress = lambda line: None,
       max_programs: int | None = None,
       poison: bool = False,
       put: Put = jax.device_put,
   ):
-    self.run, self._poison, self._put = run, poison, put
+    self.run, self._poison = run, poison
     self._spec = preset(run.model.preset)
     capacity.check(run, self._spec, workload)
     self._limits = capacity.limits_of(run, self._spec, workload)
@@ -117,9 +117,7 @@ class EngineBackend:
         raise ValueError(f"a request needs {new.M} pages, compiled for {old.M}")
     self._clock.stop()
     self._answers = Answers(prompts, workload.output_tokens)
-    self._arrivals = iter(workload.requests)
-    self._next_arrival = next(self._arrivals, None)
-    self._timers_ps: list[int] = []
+    self._agenda = Agenda(workload.requests)
     self._compiles = 0
     for _ in self._crew.errand(lambda worker: self._wipe):
       pass
@@ -143,7 +141,7 @@ class EngineBackend:
       self._compiles_before = compiles.count()
       self._clock.start()
     while True:
-      due_ps = self._due_ps()
+      due_ps = self._agenda.due_ps
       if due_ps is None and not self._running and not self._transfers:
         self._compiles = compiles.count() - self._compiles_before
         return None
@@ -151,7 +149,7 @@ class EngineBackend:
       if due_ps is not None:
         wait_s = (due_ps - self._clock.now_ps()) / 1e12
         if wait_s <= 0:
-          return self._due_event(due_ps)
+          return self._agenda.take(self._clock.now_ps())
       if report := self._crew.next_report(wait_s):
         return self._event(report)
 
@@ -168,7 +166,7 @@ class EngineBackend:
         self._transfers[command.transfer] = command
         self._crew.workers[command.source].submit(_gather(command, world))
       case events.Wake():
-        heapq.heappush(self._timers_ps, command.at_ps)
+        self._agenda.wake(command.at_ps)
 
   def _start_run(self, lanes: list[Run | None], worker: int) -> None:
     if len(lanes) > 1:
@@ -235,26 +233,13 @@ class EngineBackend:
 
   # Events. -------------------------------------------------------------------
 
-  def _due_ps(self) -> int | None:
-    timers_ps = self._timers_ps[:1]
-    if self._next_arrival is not None:
-      timers_ps.append(self._next_arrival.arrival_ps)
-    return min(timers_ps, default=None)
-
-  def _due_event(self, due_ps: int) -> events.Event:
-    now_ps = self._clock.now_ps()
-    request = self._next_arrival
-    if request is not None and request.arrival_ps == due_ps:
-      self._next_arrival = next(self._arrivals, None)
-      return events.Arrived(now_ps, request)
-    return events.Woke(now_ps, heapq.heappop(self._timers_ps))
-
   def _event(self, report: Report) -> events.Event:
     now_ps = self._clock.now_ps()
     match report:
       case RunOver():
         self._running -= 1
-        return self._step_ended(now_ps, report)
+        finished = self._answers.take(report.made)
+        return outcomes.step_ended(now_ps, report, finished)
       case Passed():
         request = self._transfers[report.transfer].request
         return events.TransferProgressed(
@@ -262,36 +247,11 @@ class EngineBackend:
         )
       case Landed():
         command = self._transfers.pop(report.transfer)
-        return self._transfer_ended(now_ps, command, report.failure)
+        source = self._crew.workers[command.source].replica
+        return outcomes.transfer_ended(
+            now_ps, report, command, source.config.page_bytes
+        )
     raise ValueError(f"no event for {report}")
-
-  def _step_ended(self, now_ps: int, over: RunOver) -> events.StepEnded:
-    times_ps = (over.started_ps, *over.ends_ps)
-    segments = tuple(
-        events.Segment(1, after - before)
-        for before, after in itertools.pairwise(times_ps)
-    )
-    return events.StepEnded(
-        at_ps=now_ps,
-        worker=over.worker,
-        lane=0,
-        run=over.run,
-        started_ps=over.started_ps,
-        steps=len(segments),
-        segments=segments,
-        finished=self._answers.take(over.made),
-    )
-
-  def _transfer_ended(
-      self, now_ps: int, command: events.Transfer, failure: str
-  ) -> events.TransferEnded:
-    """Counts what left the source's pool, head copies included."""
-    first, last = command.pages
-    source = self._crew.workers[command.source].replica
-    moved_bytes = (last - first) * source.config.page_bytes
-    return events.TransferEnded(
-        now_ps, command.transfer, command.request, moved_bytes, failure
-    )
 
 
 def _gather(command: events.Transfer, world: World) -> GatherOrder:

@@ -14,7 +14,7 @@ _count = 0
 _next = itertools.count(1)
 
 
-def _listen(event: str, duration: float, **_) -> None:
+def _listen(event: str, duration_secs: float, **kwargs: str | int) -> None:
   global _count
   if event == _EVENT:
     _count = next(_next)

@@ -3,13 +3,12 @@
 import os
 from collections.abc import Sequence
 
-import jax
-
 from pdjax import config
+from pdjax.mesh import Device
 from pdjax.schedule.setup import worker_pools
 
 
-def of(run: config.Run, devices: Sequence[jax.Device]) -> dict:
+def of(run: config.Run, devices: Sequence[Device]) -> dict:
   """Devices used, and what they share; fit for JSON.
 
   `notes` are sentences that belong beside every number of the run.

@@ -1,13 +1,15 @@
 """Orders to arrays: numpy, padded to buckets, on the worker's thread.
 
+Arrays are typed `Any` where they go into a pass, which sees them as jax arrays.
+
 Dimension key: docs/notation.md.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from pdjax.config import pages_for
 from pdjax.engine.orders import Chunk, DecodeRow
 from pdjax.engine.passes import Feed, Prompts, Rows
 from pdjax.pages import SENTINEL_PAGE
@@ -68,7 +70,7 @@ def prompts_of(chunks: Sequence[Chunk], U: int, M: int, R: int) -> Prompts:
   )
 
 
-def page_table(pages: Sequence[tuple[int, ...]], R: int, M: int) -> np.ndarray:
+def page_table(pages: Sequence[tuple[int, ...]], R: int, M: int) -> Any:
   """page_RM, padded with the sentinel; longer lists are cut at M."""
   page_RM = np.full((R, M), SENTINEL_PAGE, np.int32)
   for row, own in enumerate(pages):
@@ -76,21 +78,13 @@ def page_table(pages: Sequence[tuple[int, ...]], R: int, M: int) -> np.ndarray:
   return page_RM
 
 
-def joined(parts: Sequence[np.ndarray], size: int) -> np.ndarray:
+def joined(parts: Sequence[np.ndarray], size: int) -> Any:
   """An int32 array of `size`: the parts one after the other."""
   return padded(np.concatenate(parts) if parts else (), size)
 
 
-def padded(values, size: int, fill: int = 0) -> np.ndarray:
+def padded(values: Any, size: int, fill: int = 0) -> Any:
   """An int32 array of `size`."""
   array = np.full(size, fill, np.int32)
   array[: len(values)] = values
   return array
-
-
-def pages_reached(
-    decodes: Sequence[DecodeRow], steps: int, page_tokens: int
-) -> int:
-  """Most pages of any row that the first `steps` steps read or write."""
-  context = max((row.context_tokens for row in decodes), default=0)
-  return pages_for(context + steps, page_tokens)

@@ -22,7 +22,7 @@ def build(
     run: config.Run,
     spec: ModelSpec,
     limits: Sequence[buckets.Limits],
-    devices: Sequence[jax.Device],
+    devices: Sequence[meshes.Device],
     end_ids: tuple[int, ...],
     max_programs: int,
 ) -> list[Setting]:
@@ -37,7 +37,7 @@ def build(
   pools = config.pools_of(run)
   groups = meshes.split_devices(devices, pools, share=share)
   pages = capacity.pool_pages_of(run)
-  models: dict[tuple[jax.Device, ...], Transformer] = {}
+  models: dict[tuple[meshes.Device, ...], Transformer] = {}
   settings = []
   for group, limit, pool_pages in zip(groups, limits, pages, strict=True):
     if group not in models:

@@ -55,7 +55,6 @@ class DecodeRun:
     self._feed = packing.feed_of(order.decodes, self._B)
     rows = packing.rows_of(order.decodes, self._B, replica.buckets.M)
     self._rows = replica.rows_on_device(rows)
-    self._issued = 0
     self._in_flight: deque[jax.Array] = deque()
     self._landed: list[np.ndarray] = []
 
@@ -81,7 +80,6 @@ class DecodeRun:
         return self._made()
 
   def _issue(self) -> None:
-    self._issued += 1
     feed, result_3B = self._replica.decode(self._feed, self._rows)
     self._feed = feed
     self._in_flight.append(result_3B)

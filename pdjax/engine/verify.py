@@ -63,9 +63,9 @@ def _scores(
   padded_T[: len(token_T)] = token_T
   with jax.default_matmul_precision(run.engine.matmul_precision):
     logits_TV = transformer.plain_forward(backend.model, jnp.array(padded_T))
-  position_J = np.arange(prompt_tokens, len(token_T), dtype=np.int32)
+  position_J = jnp.arange(prompt_tokens, len(token_T), dtype=jnp.int32)
   return np.asarray(sampling.scores(
-      logits_TV[position_J - 1], np.full_like(position_J, request),
+      logits_TV[position_J - 1], jnp.full_like(position_J, request),
       position_J, run.sampling,
   ))
 
