@@ -56,11 +56,11 @@ def measured() -> ConfigDict:
       "backend": {"kind": "jax"},
       "model": {"preset": "small", "dtype": "float32"},
       "cluster": {"host_devices": 4, "kv_tokens": 16384},
-      "engine": {"max_programs": 12},
+      "engine": {"max_programs": 6, "verify_tokens": 4},
       "strategy": {"max_num_seqs": 16},
       "workload": {
           "kind": "synthetic",
-          "num_requests": 60,
+          "num_requests": 50,
           "rate": 6.0,
           "prompt": {
               "kind": "empirical",

@@ -6,12 +6,12 @@ of taking each worker's steps not to depend on what the other workers do.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pdjax.calibrate.fit import FittedCost
 from pdjax.config import Run
 from pdjax.events import Arrived, Log
-from pdjax.metrics.requests import RequestTable, request_table
+from pdjax.metrics.requests import request_table
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.simulate.backend import SimulatedBackend
@@ -46,13 +46,15 @@ def simulate_again(
     pool_pages: Sequence[int],
 ) -> Log:
   """Serves a measured log's requests on the virtual clock."""
-  requests = [event.request for event in log.of(Arrived)]  # pyright: ignore
-  made = request_table(log)["output_tokens"]
+  table = request_table(log)
+  requests = [
+      entry.request for _, entry in log if isinstance(entry, Arrived)
+  ]
+  made = dict(zip(table["request"], table["output_tokens"], strict=True))
   workers = len(pool_pages)
   backend = SimulatedBackend(
       sorted(requests, key=lambda r: (r.arrival_ps, r.id)),
-      {r.id: int(n) for r, n in zip(sorted(
-          requests, key=lambda r: r.id), made, strict=True)},
+      [int(made[request]) for request in range(len(made))],
       [cost] * workers,
       [link] * workers,
       dispatch_ahead=run.engine.dispatch_ahead,
@@ -61,25 +63,14 @@ def simulate_again(
 
 
 def compare(measured: Log, simulated: Log, run: Run) -> list[Compared]:
-  """The figures of both, those that exist in the measured run."""
+  """The figures that exist in both."""
   anchor = run.strategy.first_token or "at_prefill"
   tables = [request_table(log, anchor) for log in (measured, simulated)]
-  return [
-      Compared(metric, percentile, *(
-          _percentile_ms(table, metric, percentile) for table in tables
-      ))
-      for metric, percentile in FIGURES
-      if tables[0].sample(metric)
-  ]
-
-
-def _percentile_ms(table: RequestTable, metric: str, percentile: int) -> float:
-  return float(table.sample(metric).percentile(percentile)) / 1e6
-
-
-def as_rows(compared: Mapping[str, Sequence[Compared]]) -> list[list[str]]:
-  """Cells of a table: a row a run, a column a figure."""
-  return [
-      [label, *(f"{one.error:+.0%}" for one in figures)]
-      for label, figures in compared.items()
-  ]
+  compared = []
+  for metric, percentile in FIGURES:
+    ours, theirs = (
+        table.sample(metric).percentile(percentile) for table in tables
+    )
+    if ours and theirs is not None:
+      compared.append(Compared(metric, percentile, ours / 1e6, theirs / 1e6))
+  return compared

@@ -2,9 +2,12 @@
 
 A step costs a fixed time, a time per prompt chunk (a program call), per prompt
 token, per pair of prompt token and attended token, per decoding sequence and
-per token it attends to. The six are fitted by least squares on relative
-errors under the constraint that none is negative (Lawson and Hanson, Solving
+per token it attends to. None may be negative (Lawson and Hanson, Solving
 Least Squares Problems, 1974), so extrapolation never turns a price negative.
+
+Noise is taken to grow with the step: residuals are weighed by the inverse of
+the price itself, found by iteration. Weighing by the inverse of the measured
+time instead would favour lucky steps and fit prices that are too low.
 
 Units: `_ps` picoseconds.
 """
@@ -85,22 +88,34 @@ def fit_cost(
   Raises:
     ValueError: no step was seen.
   """
-  from scipy.optimize import nnls
-
   if not steps:
     raise ValueError("no step to fit")
   rows = np.array([features(seen.shape) for seen in steps], float)
   elapsed_ps = np.array([seen.elapsed_ps for seen in steps], float)
-  scale = rows.max(axis=0)
-  scale[scale == 0] = 1.0
-  weighted = rows / scale / elapsed_ps[:, None]
-  prices, _ = nnls(weighted, np.ones(len(steps)))
+  prices = _weighted_nnls(rows, elapsed_ps)
   return FittedCost(
-      **dict(zip(_PRICES, map(round, prices / scale), strict=True)),
+      **dict(zip(_PRICES, map(round, prices), strict=True)),
       copy_ps_per_byte=_copy_ps_per_byte(transfers),
       kv_bytes_per_token=kv_bytes_per_token,
   )
 
+
+def _weighted_nnls(rows: np.ndarray, target: np.ndarray) -> np.ndarray:
+  """Non-negative coefficients; errors count relative to the fitted value."""
+  from scipy.optimize import nnls
+
+  scale = rows.max(axis=0)
+  scale[scale == 0] = 1.0
+  rows = rows / scale
+  found, fitted = np.zeros(rows.shape[1]), np.full(len(target), target.mean())
+  for _ in range(_ITERATIONS):
+    found, _ = nnls(rows / fitted[:, None], target / fitted)
+    fitted = np.maximum(rows @ found, target.min())
+  return found / scale
+
+
+_ITERATIONS = 8
+"""More change the prices by less than a thousandth."""
 
 _PRICES = tuple(
     field.name for field in dataclasses.fields(FittedCost)
@@ -120,16 +135,12 @@ def _copy_ps_per_byte(transfers: Sequence[TransferSeen]) -> float:
 
 def fit_link(transfers: Sequence[TransferSeen]) -> Link:
   """Latency and bandwidth of the middle stage; a fast link if none was seen."""
-  from scipy.optimize import nnls
-
   if not transfers:
     return Link(PS_PER_S)
   moved = np.array([seen.moved_bytes for seen in transfers], float)
   link_ps = np.array([seen.link_ps for seen in transfers], float)
-  rows = np.stack([np.ones_like(moved), moved], axis=1) / link_ps[:, None]
-  scale = rows.max(axis=0)
-  (latency_ps, ps_per_byte), _ = nnls(rows / scale, np.ones(len(moved)))
-  latency_ps, ps_per_byte = np.array([latency_ps, ps_per_byte]) / scale
+  rows = np.stack([np.ones_like(moved), moved], axis=1)
+  latency_ps, ps_per_byte = _weighted_nnls(rows, link_ps)
   bandwidth = PS_PER_S / max(ps_per_byte, 1.0)
   return Link(max(1, round(bandwidth)), round(latency_ps))
 

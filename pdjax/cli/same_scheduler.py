@@ -1,8 +1,8 @@
 """Shows that measured runs and the simulator share one scheduler.
 
 Each measured log is replayed, decision by decision. Then step costs are fitted
-to half of all measured steps, the simulator serves the same requests, and the
-errors of its figures are printed beside what a repeated measurement differs by.
+to half of a run's steps, the simulator serves the same requests, and the errors
+of its figures are printed beside what a repeated measurement differs by.
 """
 
 import dataclasses
@@ -12,8 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from pdjax import schema
-from pdjax.calibrate.fidelity import FIGURES, compare, simulate_again
-from pdjax.calibrate.fit import FittedCost, fit_cost, fit_link, step_errors
+from pdjax.calibrate.fidelity import (
+    FIGURES,
+    Compared,
+    compare,
+    simulate_again,
+)
+from pdjax.calibrate.fit import fit_cost, fit_link, step_errors
 from pdjax.calibrate.observe import Observer, observe
 from pdjax.cli.plant import pool_pages_of
 from pdjax.config import Run
@@ -23,7 +28,6 @@ from pdjax.memory import DTYPE_BYTES
 from pdjax.models.presets import preset
 from pdjax.schedule.replay import replay
 from pdjax.schedule.setup import policy_of, world_of
-from pdjax.simulate.links import Link
 from pdjax.sweep import jsonfile
 
 Say = Callable[[str], None]
@@ -50,12 +54,14 @@ def show(folder: Path, say: Say) -> None:
   runs = _read(folder)
   for one in runs:
     _replay(one, say)
-  observed = [one.observe() for one in runs]
-  steps = [seen for one in observed for seen in one.steps]
-  transfers = [seen for one in observed for seen in one.transfers]
-  cost = fit_cost(steps[::2], transfers, _kv_bytes_per_token(runs[0].run))
-  say(_provenance(cost, steps))
-  _show_errors(runs, cost, fit_link(transfers), say)
+  say(_HEADING)
+  say(_line("error of the simulator", [*_FIGURES, "a step"]))
+  for one in runs:
+    if not one.repeat:
+      _simulate(one, say)
+  for first, second in _repeats(runs):
+    figures = compare(first.log, second.log, first.run)
+    say(_line("noise: measured again", _percent(figures)))
 
 
 def _read(folder: Path) -> list[Measured]:
@@ -78,39 +84,34 @@ def _replay(one: Measured, say: Say) -> None:
   )
 
 
+def _simulate(one: Measured, say: Say) -> None:
+  """Fits step costs to half of a run's steps, and serves it once more."""
+  seen = one.observe()
+  cost = fit_cost(
+      seen.steps[::2], seen.transfers, _kv_bytes_per_token(one.run)
+  )
+  link = fit_link(seen.transfers)
+  again = simulate_again(one.log, one.run, cost, link, one.pool_pages)
+  figures = compare(one.log, again, one.run)
+  held_out = np.median(np.abs(step_errors(cost, seen.steps[1::2])))
+  say(_line(one.label, [*_percent(figures), f"{held_out:.0%}"]))
+
+
 def _kv_bytes_per_token(run: Run) -> int:
   spec = preset(run.model.preset)
   return spec.kv_bytes_per_token(DTYPE_BYTES[run.model.dtype])
 
 
-def _provenance(cost: FittedCost, steps: Sequence) -> str:
-  held_out = np.abs(step_errors(cost, steps[1::2]))
-  return (
-      f"\n  Step costs: six prices fitted to every second of {len(steps)}"
-      f" measured steps; error on the others:"
-      f"\n  median {np.median(held_out):.0%}, 90th percentile"
-      f" {np.quantile(held_out, 0.9):.0%}. Calibrated on this machine and these"
-      " runs: no forecast of others."
-  )
+def _percent(figures: Sequence[Compared]) -> list[str]:
+  return [f"{figure.error:+.0%}" for figure in figures]
 
 
-def _show_errors(
-    runs: Sequence[Measured], cost: FittedCost, link: Link, say: Say
-) -> None:
-  names = [f"{metric} p{percent}" for metric, percent in FIGURES]
-  say("\n" + _line("error of the simulator", names))
-  for one in runs:
-    if not one.repeat:
-      again = simulate_again(one.log, one.run, cost, link, one.pool_pages)
-      figures = compare(one.log, again, one.run)
-      say(_row(one.label, [figure.error for figure in figures]))
-  for first, second in _repeats(runs):
-    figures = compare(first.log, second.log, first.run)
-    say(_row("noise: measured again", [figure.error for figure in figures]))
-
-
-def _row(label: str, errors: Sequence[float]) -> str:
-  return _line(label, [f"{error:+.0%}" for error in errors])
+_FIGURES = [f"{metric} p{percent}" for metric, percent in FIGURES]
+_HEADING = """
+  The same requests on the virtual clock. Each run's step costs are six prices
+  fitted to every second of its own steps, so this is the error of the timing
+  model and no forecast. Workers are simulated as isolated; here they share
+  cores. `a step`: median error on the steps left out."""
 
 
 def _line(label: str, cells: Sequence[str]) -> str:
