@@ -64,9 +64,12 @@ def test_requests_preempted_on_the_decode_side(engine, truth):
   run = run_of(
       "2P2D", "disaggregated", kv_tokens=13 * 8, reserve_pages=0,
   )
-  served = serve_on(engine, run, workload(gap_ps=0))
-  assert served.preemptions > 0
-  assert served.same_tokens(truth)
+  preemptions = 0
+  for _ in range(5):  # how requests meet on a worker is a matter of timing
+    served = serve_on(engine, run, workload(gap_ps=0))
+    assert served.same_tokens(truth)
+    preemptions += served.preemptions
+  assert preemptions > 0
 
 
 @pytest.mark.parametrize("tp", [{"P": 2, "D": 1}, {"P": 1, "D": 2},
