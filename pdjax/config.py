@@ -198,7 +198,6 @@ class Engine:
   dispatch_ahead: Literal[0, 1] = 0
   """Decode steps in flight beyond the one being read; also simulated."""
   matmul_precision: Literal["default", "highest"] = "highest"
-  attention: Literal["auto", "xla"] = "auto"
   max_programs: int = 24
   """Compiled programs a worker; fewer compile sooner and pad more."""
   verify_tokens: int = 8

@@ -312,7 +312,15 @@ class Reject:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Abort:
-  """Ends a request without an answer, now or when its step is over."""
+  """Ends a request its client gave up, now or when its step is over."""
+
+  request: int
+  reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fail:
+  """Gives a request up that should have been served; otherwise as `Abort`."""
 
   request: int
   reason: str
@@ -343,6 +351,7 @@ Command = (
     | Release
     | Reject
     | Abort
+    | Fail
     | Relabel
     | Wake
 )

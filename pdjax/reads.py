@@ -86,7 +86,7 @@ _READS = (
         (
             "cluster.host_devices", "cluster.share_devices", "model.weights",
             "model.seed", "sampling.temperature", "engine.matmul_precision",
-            "engine.attention", "engine.verify_tokens",
+            "engine.verify_tokens",
             "strategy.transfer.verify",
         ),
         _measured,

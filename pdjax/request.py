@@ -82,8 +82,9 @@ class Progress:
   """The run it is part of now, if any."""
   transfer: int | None = None
   """The transfer it is part of now, if any."""
-  doomed: str | None = None
-  """Why it is aborted as soon as its step or transfer is over."""
+  failed_transfers: int = 0
+  fate: State | None = None
+  """How it ends as soon as its step or transfer is over: it is given up."""
 
   @property
   def id(self) -> int:

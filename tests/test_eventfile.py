@@ -41,6 +41,7 @@ ENTRIES: tuple[ev.Entry, ...] = (
     ev.Release(0, 1),
     ev.Reject(0, "too long"),
     ev.Abort(0, ""),
+    ev.Fail(3, "3 transfers failed"),
     ev.Relabel(1, "P"),
     ev.Wake(77),
     ev.Blocked(0, 1, "pages"),

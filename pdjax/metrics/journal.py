@@ -84,7 +84,7 @@ class Journal:
   """`flag` is 1 where the bytes arrived; paired with the starts. Transfers of
   one request that overlap count as one."""
   refusals: Marks
-  """Rejected (`flag` 0) or aborted (1)."""
+  """Rejected (`flag` 0), aborted (1) or failed (2)."""
   end_ps: int
   """Time of the last entry."""
 
@@ -109,9 +109,9 @@ def read_journal(log: ev.Log) -> Journal:
         lanes.note(place, at_ps, entry)
       case ev.Preempt():
         drops.append((row_of[entry.request], at_ps, place, 0))
-      case ev.Reject() | ev.Abort():
-        aborted = isinstance(entry, ev.Abort)
-        refusals.append((row_of[entry.request], at_ps, place, aborted))
+      case ev.Reject() | ev.Abort() | ev.Fail():
+        kind = (ev.Reject, ev.Abort, ev.Fail).index(type(entry))
+        refusals.append((row_of[entry.request], at_ps, place, kind))
   ran = [steps[end.run] for _, end in ended]
   return Journal(
       requests=[arrived.request for arrived in arrivals],

@@ -20,6 +20,7 @@ from pdjax.metrics.steps import StepTotals, step_totals
 from pdjax.metrics.tokens import Lives, Tokens, nulls, read_lives, read_tokens
 from pdjax.metrics.weighted import Weighted
 
+REFUSALS = np.array(["rejected", "aborted", "failed"])
 STATES = ("finished", "rejected", "aborted", "failed", "unfinished")
 
 
@@ -130,7 +131,7 @@ def _basic(
 def _states(journal: Journal) -> np.ndarray:
   states = np.full(len(journal.requests), "unfinished", "<U10")
   refused = journal.refusals
-  states[refused.row] = np.where(refused.flag > 0, "aborted", "rejected")
+  states[refused.row] = REFUSALS[refused.flag]
   states[journal.finished_tokens >= 0] = "finished"
   return states
 

@@ -41,7 +41,9 @@ def start(world: World, command: ev.Command) -> ev.Command:
     case ev.Reject():
       _reject(world, command)
     case ev.Abort():
-      _abort(world, command)
+      _give_up(world, command, State.ABORTED)
+    case ev.Fail():
+      _give_up(world, command, State.FAILED)
     case ev.Relabel():
       world.workers[command.worker].role = command.role
       world.touched.add(command.worker)
@@ -180,11 +182,11 @@ def _reject(world: World, command: ev.Reject) -> None:
   world.end(progress, State.REJECTED)
 
 
-def _abort(world: World, command: ev.Abort) -> None:
+def _give_up(world: World, command: ev.Abort | ev.Fail, fate: State) -> None:
   progress = _live(world, command, command.request)
-  progress.doomed = command.reason
+  progress.fate = progress.fate or fate
   if progress.step is None and progress.transfer is None:
-    world.end(progress, State.ABORTED)
+    world.end(progress, progress.fate)
 
 
 def _live(world: World, command: ev.Command, request: int) -> Progress:

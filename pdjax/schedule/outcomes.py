@@ -79,8 +79,8 @@ def _complete_prefill(world: World, worker: Worker, progress: Progress) -> None:
 def _settle_fate(world: World, progress: Progress, finished: bool) -> None:
   if finished:
     world.end(progress, State.FINISHED)
-  elif progress.doomed:
-    world.end(progress, State.ABORTED)
+  elif progress.fate:
+    world.end(progress, progress.fate)
 
 
 def _end_transfer(world: World, event: ev.TransferEnded) -> None:
@@ -91,6 +91,7 @@ def _end_transfer(world: World, event: ev.TransferEnded) -> None:
   progress.transfer = None
   del target.inbound[progress.id]
   if event.failure:
+    progress.failed_transfers += 1
     world.give_back(progress, target)
     progress.state = State.HANDOFF
     world.handoffs[progress.id] = progress

@@ -4,22 +4,26 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from pdjax.events import (
-    Abort,
-    Arrived,
-    Cancelled,
-    Command,
-    Deadline,
-    Event,
-    Interrupt,
-    Reject,
-    Reserve,
-    Route,
-    Transfer,
+  Abort,
+  Arrived,
+  Cancelled,
+  Command,
+  Deadline,
+  Event,
+  Fail,
+  Interrupt,
+  Reject,
+  Reserve,
+  Route,
+  Transfer,
 )
 from pdjax.request import Progress
 from pdjax.schedule.routing import Router
 from pdjax.schedule.worker import Worker
 from pdjax.schedule.world import World
+
+TRANSFER_TRIES = 3
+"""A request whose transfers all failed, this many in a row, has failed."""
 
 
 class Placement(Protocol):
@@ -54,8 +58,9 @@ class Disaggregated:
 
   DistServe (OSDI'24), Splitwise (ISCA'24). The decode worker is chosen when the
   prefill is done. A hand-off that finds no room waits on P and holds its pages
-  there; later ones may pass it. A request of one token ends on P. Requests
-  preempted on D come before new hand-offs, so none starves.
+  there; later ones may pass it. A transfer that failed is tried again. A
+  request of one token ends on P. Requests preempted on D come before new
+  hand-offs, so none starves.
   """
 
   def __init__(self, prefill_router: Router, decode_router: Router):
@@ -73,6 +78,9 @@ class Disaggregated:
 
   def move(self, world: World) -> Iterator[Command]:
     for progress in list(world.handoffs.values()):
+      if progress.failed_transfers == TRANSFER_TRIES:
+        yield Fail(progress.id, f"{TRANSFER_TRIES} transfers failed")
+        continue
       target = self._target(progress, world)
       if target:
         yield from hand_off(progress, target)

@@ -5,7 +5,20 @@ import dataclasses
 import pytest
 
 from pdjax.config import ConfigError, Pool
-from pdjax.events import Interrupt, Preempt, Reserve, Route, Step, Transfer
+from pdjax.events import (
+    Arrived,
+    Fail,
+    Interrupt,
+    Preempt,
+    Reserve,
+    Route,
+    Segment,
+    Step,
+    StepEnded,
+    Transfer,
+    TransferEnded,
+)
+from pdjax.request import Request, State
 from pdjax.schedule.batching import Chunked, Continuous, make_room
 from pdjax.schedule.loop import Stalled, serve
 from pdjax.schedule.routing import LeastOutstandingTokens, RoundRobin, router
@@ -144,6 +157,27 @@ def test_a_hand_off_reserves_its_first_decode_page_before_it_moves():
   assert log.of(Transfer)[0].pages == (0, 2)
 
 
+def test_a_transfer_that_keeps_failing_fails_the_request():
+  world, _ = world_of("PD")
+  policy = policy_of(run_config("disaggregated"))
+  asked = Request(id=0, arrival_ps=0, prompt_tokens=8, max_tokens=9)
+  started, event = [], Arrived(0, asked)
+  for _ in range(9):
+    world.apply(event)
+    started += [world.start(c) for c in policy.decide(event, world)]
+    last = started[-1]
+    if isinstance(last, Step):
+      event = StepEnded(1, 0, 0, last.run, 0, 1, (Segment(1, 1),))
+    elif isinstance(last, Transfer):
+      event = TransferEnded(2, last.transfer, 0, 0, "checksum")
+    else:
+      break
+  assert sum(isinstance(c, Transfer) for c in started) == 3
+  assert started[-1] == Fail(0, "3 transfers failed")
+  assert world.progress[0].state is State.FAILED and world.unfinished == 0
+  assert [w.pool.free_pages for w in world.workers] == [20, 20]
+
+
 def test_an_arrival_interrupts_only_when_it_can_be_admitted():
   run = run_config("continuous", kv_tokens=2000)
   log, _ = serve_load(run, load_of((0, 40, 50), (200_000, 40, 5)))
@@ -211,9 +245,6 @@ class OneArrival:
 
 
 def test_a_policy_that_forgets_a_request_is_told_who_waits():
-  from pdjax.events import Arrived
-  from pdjax.request import Request
-
   world, _ = world_of()
   asked = Request(id=3, arrival_ps=0, prompt_tokens=4, max_tokens=4)
   with pytest.raises(Stalled, match="request 3 is waiting on worker 0"):
