@@ -6,9 +6,9 @@ Command:  python -m pdjax.models.fetch smollm2-135m
           Without the path: the small sample in the package, made for pdjax.
 Minutes:  under 10 on 2 cores
 Expected: Real SmolLM2-135M weights, real English prompts of the trace's
-          lengths, two virtual devices. Tokens are equal for both splits. On
-          cores that both devices share, 1P1D shortens the worst gaps between
-          tokens and does not raise throughput.
+          lengths, two virtual devices. Tokens are equal for both splits. The
+          devices share the host's cores, so a prefill slows a decode next door
+          too: do not expect the isolation that separate chips give.
 """
 
 from ml_collections import ConfigDict

@@ -12,6 +12,9 @@ from typing import Any
 from pdjax.metrics.conditions import comparable
 from pdjax.sweep import jsonfile
 
+PADDING_POINTS = 5
+"""Runs whose padding differs by more are no fair comparison."""
+
 _HEAD = (
     f"{'':<20}{'padding':>9}{'programs':>10}{'compiles':>10}{'pages':>8}"
     f"{'generator':>11}{'tokens as in a':>17}\n"
@@ -30,8 +33,21 @@ def proof(runs: Sequence[tuple[str, Path]]) -> str:
   if not measured:
     return ""
   lines = ["Checks", _HEAD, *(_row(label, row) for label, _, row in measured)]
-  lines += [""] + _identity([(label, folder) for label, folder, _ in measured])
+  lines += _padding(measured)
+  lines += ["", *_identity([(label, folder) for label, folder, _ in measured])]
   return "\n".join(lines).rstrip()
+
+
+def _padding(measured: Sequence[tuple[str, Path, dict]]) -> list[str]:
+  """A warning where one run computes far more padding than another."""
+  shares = [100 * row["padded_token_fraction"] for _, _, row in measured]
+  spread = max(shares) - min(shares)
+  if spread <= PADDING_POINTS:
+    return []
+  return [
+      f"! padding differs by {spread:.0f} points: part of what the runs differ"
+      " by is padding, not strategy"
+  ]
 
 
 def _row(label: str, row: dict[str, Any]) -> str:

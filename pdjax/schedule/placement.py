@@ -30,11 +30,11 @@ class Placement(Protocol):
   """Moves requests to workers and between them."""
 
   def place(self, event: Event, world: World) -> Iterator[Command]:
-    """Routes what has just arrived; comes before batching."""
+    """Routes what has just arrived."""
     ...
 
   def move(self, world: World) -> Iterator[Command]:
-    """Sends what can be sent from worker to worker; comes after batching."""
+    """Sends what can be sent from worker to worker; asked twice an event."""
     ...
 
 

@@ -1,9 +1,10 @@
 """Policies: a placement and a batching rule, composed.
 
-`decide` lets the placement route first, then asks the rule about each free
-worker that changed, interrupts a decode run that someone could join, and last
-sends what is prefilled. Last, because batching may have made room for it: what
-could start now must not wait for an unrelated event.
+`decide` lets the placement route and send what is prefilled, then asks the rule
+about each free worker that changed, and interrupts a decode run that someone
+could join. Sending comes first, so that pages are gathered before their worker
+begins its next step; and once more at the end, since batching may have made
+room: what could start now must not wait for an unrelated event.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,6 +50,7 @@ class Composed:
 
   def decide(self, event: Event, world: World) -> Iterator[Command]:
     yield from self._placement.place(event, world)
+    yield from self._placement.move(world)
     for worker in world.touched_workers():
       if worker.free_lane is not None:
         yield from self._batching.batch(worker, world)

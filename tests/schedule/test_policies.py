@@ -157,6 +157,20 @@ def test_a_hand_off_reserves_its_first_decode_page_before_it_moves():
   assert log.of(Transfer)[0].pages == (0, 2)
 
 
+def test_pages_are_gathered_before_the_next_prefill_begins():
+  run = run_config("disaggregated", kv_tokens=2000)
+  log, _ = serve_load(run, load_of((0, 100, 5), (1, 100, 5)))
+  order = [
+      (type(c).__name__, c.request if isinstance(c, Transfer) else c.prefill)
+      for c in log.commands()
+      if isinstance(c, Transfer) or (isinstance(c, Step) and c.prefill)
+  ]
+  assert order == [
+      ("Step", ((0, 100),)), ("Transfer", 0), ("Step", ((1, 100),)),
+      ("Transfer", 1),
+  ]
+
+
 def test_a_transfer_that_keeps_failing_fails_the_request():
   world, _ = world_of("PD")
   policy = policy_of(run_config("disaggregated"))

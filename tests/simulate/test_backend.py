@@ -153,9 +153,9 @@ def test_a_gather_delays_the_next_prefill():
   copy_ps = cost.gather_ps(cost.transfer_bytes(7 * PAGE))
   step, transfer = log.of(Step)[1], log.of(Transfer)[0]
   assert (step.worker, transfer.source) == (0, 0)
-  # The second prefill was started first, so the copy follows it.
-  assert second.at_ps == first.at_ps + prefill_ps
-  assert gathered == second.at_ps + copy_ps
+  # The copy comes first, and the second prefill follows it.
+  assert gathered == first.at_ps + copy_ps
+  assert second.at_ps == gathered + prefill_ps
 
 
 def test_transfers_contend_for_the_link():
