@@ -25,6 +25,7 @@ class Admission:
     self.now_ps = 0
     self._settle: Callable[[int, int], int] = _unattached
     self._log = Log()
+    self._held: list[tuple[int, int, Run]] = []
     self._blocked: dict[int, list[Blocked]] = {}
 
   def attach(self, settle: Callable[[int, int], int], log: Log) -> None:
@@ -61,9 +62,17 @@ class Admission:
     """Steps of a run past recall; asked of the backend once per event."""
     if run.settled is None:
       run.settled = self._settle(worker.id, lane)
+      self._held.append((worker.id, lane, run))
       mark = Settled(worker.id, lane, run.id, run.settled)
       self._log.append(self.now_ps, mark)
     return run.settled
+
+  def let_go(self) -> Iterator[tuple[int, int, int]]:
+    """Runs held by `settled` since the last call, with their new length."""
+    held, self._held = self._held, []
+    for worker, lane, run in held:
+      run.settled = None
+      yield worker, lane, run.repeats
 
   def unblock(self, progress: Progress) -> None:
     """Notes that a request goes on, if it was blocked."""

@@ -124,9 +124,9 @@ def make_room(
     holders = [*worker.prefilling.values(), *worker.decoding.values()]
     victim = max(holders, key=lambda progress: progress.priority)
     if victim is min(holders, key=lambda progress: progress.priority):
-      break
+      return tuple(fitting(worker))
     yield Preempt(victim.id)
-  return tuple(fitting(worker))
+  return tuple(worker.decoding)
 
 
 def fitting(worker: Worker) -> Iterator[int]:

@@ -67,7 +67,7 @@ def serve(
       started = world.start(command)
       log.append(event.at_ps, started)
       backend.start(started, world)
-    for worker, lane, repeats in world.let_go():
+    for worker, lane, repeats in world.admission.let_go():
       backend.resume(worker, lane, repeats)
     watch(event, world)
   _refuse_leftovers(world)

@@ -111,16 +111,19 @@ def _start_run(
       command.repeats,
   )
   _allow(asked > 0, command, "no step asked for")
-  repeats = worker.granted_steps(decodes, asked)
+  contexts = [decode.computed_tokens for decode in decodes]
+  bases = [len(decode.pages[worker.id]) for decode in decodes]
+  run = Run(command, 0, decodes, prompts, contexts, bases)
+  repeats = worker.grant(run, asked)
   _allow(repeats > 0, command, "pages do not cover one step")
-  step = dataclasses.replace(command, repeats=repeats, run=world.next_run())
-  worker.runs[command.lane] = Run.of(step, worker, decodes, prompts)
-  for progress in decodes:
-    missing = worker.missing_pages(progress, repeats)
-    progress.pages[worker.id] += worker.pool.take(missing)
+  number = world.next_run()
+  run.step = ev.Step(
+      worker.id, command.prefill, command.decode, repeats, command.lane, number
+  )
+  worker.runs[command.lane] = run
   for progress in (*decodes, *prompts):
-    progress.step = step.run
-  return step
+    progress.step = number
+  return run.step
 
 
 def _interrupt(world: World, command: ev.Interrupt) -> None:

@@ -52,19 +52,6 @@ class Run:
   """Steps past recall, while the backend holds the run for the scheduler."""
   interrupted: bool = False
 
-  @classmethod
-  def of(
-      cls,
-      step: Step,
-      worker: "Worker",
-      decodes: list[Progress],
-      prompts: list[Progress],
-  ) -> "Run":
-    """A run about to start; its grants are not yet taken."""
-    contexts = [decode.computed_tokens for decode in decodes]
-    bases = [worker.held(decode) for decode in decodes]
-    return cls(step, step.repeats, decodes, prompts, contexts, bases)
-
   @property
   def id(self) -> int:
     return self.step.run
@@ -139,10 +126,10 @@ class Worker:
     """Pages to admit a request: its tokens and, unless P, a first decode."""
     return self.pages_for(progress.target_tokens + (self.role != "P"))
 
-  def missing_pages(self, progress: Progress, steps: int = 1) -> int:
-    """Pages a decode lacks for its next `steps` steps."""
-    needed = self.pages_for(progress.computed_tokens + steps)
-    return max(0, needed - self.held(progress))
+  def missing_pages(self, progress: Progress) -> int:
+    """Pages a decode lacks for its next step: one or none."""
+    capacity_tokens = len(progress.pages[self.id]) * self.spec.page_tokens
+    return int(progress.computed_tokens >= capacity_tokens)
 
   def next_step_pages(self) -> int:
     """Pages all decodes here lack for one step more."""
@@ -175,35 +162,56 @@ class Worker:
     self.outstanding_tokens -= progress.target_tokens
     self.waiting.remove(progress)
 
-  def granted_steps(self, decodes: list[Progress], asked: int) -> int:
-    """Steps out of `asked` for which the free pages suffice."""
+  def grant(self, run: Run, asked: int) -> int:
+    """Takes the pages of as many of `asked` steps as the free pages cover.
+
+    Returns:
+      The steps granted, perhaps 0; `run.repeats` says so too.
+    """
     free = self.pool.free_pages
+    steps = asked
+    if self._grant_pages(run, asked) > free:
+      steps = bisect.bisect_left(
+          range(1, asked + 1),
+          True,
+          key=lambda steps: self._grant_pages(run, steps) > free,
+      )
+    run.repeats = steps
+    C = self.spec.page_tokens
+    for decode, context, base in zip(
+        run.decodes, run.context_tokens, run.base_pages, strict=True
+    ):
+      if context + steps > base * C:
+        missing = pages_for(context + steps, C) - base
+        decode.pages[self.id] += self.pool.take(missing)
+    return steps
 
-    def lacks(steps: int) -> bool:
-      missing = (self.missing_pages(decode, steps) for decode in decodes)
-      return sum(missing) > free
-
-    if not lacks(asked):
-      return asked
-    return bisect.bisect_left(range(1, asked + 1), True, key=lacks)
+  def _grant_pages(self, run: Run, steps: int) -> int:
+    """Pages that `steps` steps take beyond those held before the run."""
+    C = self.spec.page_tokens
+    return sum(
+        -(-(context + steps) // C) - base
+        for context, base in zip(
+            run.context_tokens, run.base_pages, strict=True
+        )
+        if context + steps > base * C
+    )
 
   def unreached_pages(self, run: Run, steps: int) -> int:
     """Granted pages that the first `steps` steps of a run do not need."""
-    return sum(
-        max(0, self.held(decode) - max(base, self.pages_for(context + steps)))
-        for decode, base, context in zip(
-            run.decodes, run.base_pages, run.context_tokens, strict=True
-        )
-    )
+    return self._grant_pages(run, run.repeats) - self._grant_pages(run, steps)
 
   def shorten(self, run: Run, steps: int) -> None:
     """Cuts a run to `steps` steps and takes back the pages beyond."""
-    run.repeats = min(run.repeats, steps)
-    for decode, base, context in zip(
-        run.decodes, run.base_pages, run.context_tokens, strict=True
+    if steps >= run.repeats:
+      return
+    run.repeats = steps
+    C = self.spec.page_tokens
+    for decode, context, base in zip(
+        run.decodes, run.context_tokens, run.base_pages, strict=True
     ):
       pages = decode.pages[self.id]
-      keep = max(base, self.pages_for(context + run.repeats))
+      keep = max(base, pages_for(context + steps, C))
       if keep < len(pages):
         self.pool.give(pages[keep:])
         del pages[keep:]

@@ -5,7 +5,7 @@ so a simulated and a measured run agree to the page. It shows declared lengths
 only; true ones stay in the backend.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from pdjax.events import Command, Event, Log, Transfer
 from pdjax.request import Progress, Request, State
@@ -97,14 +97,6 @@ class World:
     return head if self.admits(worker, head) else None
 
   # What the loop, `outcomes` and `orders` share. -----------------------------
-
-  def let_go(self) -> Iterator[tuple[int, int, int]]:
-    """Runs held by `settle` since the last call, with their new length."""
-    for worker in self.workers:
-      for lane, run in enumerate(worker.runs):
-        if run is not None and run.settled is not None:
-          run.settled = None
-          yield worker.id, lane, run.repeats
 
   def next_run(self) -> int:
     self._runs += 1

@@ -73,7 +73,7 @@ def test_a_reservation_takes_back_pages_no_step_past_recall_needs():
   assert not world.has_free(world.workers[0], 4)
   world.start(Reserve(1, 0, 2))
   assert log.of(Settled) == [Settled(0, 0, run.run, 2)]
-  assert list(world.let_go()) == [(0, 0, 8)]  # one page less: 16 tokens
+  assert list(world.admission.let_go()) == [(0, 0, 8)]  # one page less: 16 tokens
   assert len(progress.pages[0]) == 4 and len(other.pages[0]) == 2
 
 
@@ -83,8 +83,8 @@ def test_an_interrupt_ends_a_run_where_it_can_no_longer_be_recalled():
   run = world.start(Step(0, decode=(0,), repeats=100))
   world.start(Interrupt(0))
   assert log.of(Settled) == [Settled(0, 0, run.run, 3)]
-  assert list(world.let_go()) == [(0, 0, 3)]
-  assert list(world.let_go()) == []
+  assert list(world.admission.let_go()) == [(0, 0, 3)]
+  assert list(world.admission.let_go()) == []
 
 
 def test_hand_off_moves_the_request_and_frees_the_source():
