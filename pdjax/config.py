@@ -1,8 +1,8 @@
 """The schema of one run: frozen, typed, keyword-only.
 
 A config file's ConfigDict is converted to these classes by `pdjax.schema`,
-which reports every error at once. `None` means "not said"; `resolved()` fills
-it where the strategy gives it a meaning, and `inapplicable()` names what was
+which reports every error at once. `None` means "not said"; `reads.resolved`
+fills it where the strategy gives it a meaning, and `reads.vain` names what was
 said in vain. Units are in the names.
 """
 

@@ -11,7 +11,6 @@ nanoseconds. `worker`, `lane`, `request`, `run` and `transfer` are small
 integers; a run and a transfer are numbered in the order they start.
 """
 
-import bisect
 import dataclasses
 import typing
 from collections.abc import Iterable, Iterator
@@ -41,12 +40,6 @@ class Segment:
     """Time of step `index`, counted from 0."""
     return self.first_ps + index * self.slope_ps
 
-  def finished(self, elapsed_ps: int) -> int:
-    """Steps whole within `elapsed_ps` of the segment's start."""
-    return bisect.bisect_right(
-        range(1, self.steps + 1), elapsed_ps, key=self.elapsed_ps
-    )
-
 
 def elapsed_ps(segments: Iterable[Segment], steps: int) -> int:
   """Time of the first `steps` steps of a run.
@@ -62,18 +55,6 @@ def elapsed_ps(segments: Iterable[Segment], steps: int) -> int:
     if not steps:
       break
   return total_ps
-
-
-def finished_steps(segments: Iterable[Segment], elapsed: int) -> int:
-  """Steps of a run that are whole `elapsed` picoseconds after its start."""
-  steps = 0
-  for segment in segments:
-    done = segment.finished(elapsed)
-    steps += done
-    if done < segment.steps:
-      break
-    elapsed -= segment.total_ps
-  return steps
 
 
 def first_steps(

@@ -1,0 +1,1 @@
+"""Hardware kernels, a folder each; imports JAX and nothing of pdjax."""

@@ -1,0 +1,1 @@
+"""What measured logs tell about costs: observed steps, fits, errors."""

@@ -1,0 +1,1 @@
+"""The real backend: one worker a mesh, on the wall clock."""

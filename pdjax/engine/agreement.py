@@ -6,7 +6,7 @@ choose either.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 TIE = 1e-4
 """Scores closer than this are equal up to float32 rounding."""
@@ -41,33 +41,14 @@ class Agreement:
     return Agreement(**dict(zip(names, map(sum, pairs), strict=True)))
 
 
-def compare_runs(
-    tokens: Mapping[int, Sequence[int]],
-    gaps: Mapping[int, Sequence[float]],
-    other_tokens: Mapping[int, Sequence[int]],
-) -> Agreement:
-  """Two runs of one workload, request by request, under law 5.
-
-  Args:
-    tokens: of one run, by request.
-    gaps: of the same run: each token's lead over the second.
-    other_tokens: of the other run.
-  """
-  total = Agreement()
-  for request in sorted(tokens):
-    total += compare_answers(
-        tokens[request], gaps[request], other_tokens.get(request, ())
-    )
-  return total
-
-
 def compare_answers(
     ours: Sequence[int], gaps: Sequence[float], theirs: Sequence[int]
 ) -> Agreement:
   """One answer in two runs; a missing token counts as different.
 
   At the first unequal token the answers go apart: it is a tie or a
-  difference, and what follows is not compared.
+  difference, and what follows is not compared. `gaps` are of our run: each
+  token's lead over the second.
 
   >>> compare_answers([5, 6, 7, 8], [1.0, 1e-6, 1.0, 1.0], [5, 9, 9, 9])
   Agreement(requests=1, checked=2, equal=1, ties=1, not_compared=2)

@@ -120,10 +120,6 @@ class Replica:
       told(shape)
     self.wait()
 
-  def forget_programs(self) -> None:
-    """Frees all programs; a step that needs one compiles it again."""
-    self._programs.clear()
-
   def _rehearse(self, shape: Shape) -> None:
     page_M = packing.padded([], shape.M)
     match shape.kind:

@@ -1,0 +1,1 @@
+"""From an event log to figures, conditions and flags; no JAX."""

@@ -35,7 +35,7 @@ class Facts:
   tokens_verified: int | None = None
   """Requests whose tokens were compared with a plain forward pass."""
   tokens_differing: int | None = None
-  """Of those, the ones that differed before a tie."""
+  """Tokens of those requests that no tie explains."""
 
   def known(self) -> dict[str, Any]:
     """The facts that were said."""
@@ -57,7 +57,7 @@ def flags(
 def _from_facts(facts: Facts, measured: bool) -> list[str]:
   lines = []
   if facts.tokens_differing:
-    lines.append(f"tokens of {facts.tokens_differing} requests differ")
+    lines.append(f"{facts.tokens_differing} verified tokens differ")
   if facts.pages_leaked:
     lines.append(f"{facts.pages_leaked} pages leaked")
   if facts.compiles_in_window:

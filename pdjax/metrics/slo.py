@@ -145,16 +145,6 @@ def keeps_term(
   return table.finished & (within | empty), empty
 
 
-def good_requests(table: RequestTable, slo: SLO) -> np.ndarray | None:
-  """Which requests keep every request term; None without one."""
-  kept = [
-      keeps_term(table, term)[0]
-      for term in terms_of(slo)
-      if term.scope == "request"
-  ]
-  return np.logical_and.reduce(kept) if kept else None
-
-
 def _good(kept: list[np.ndarray], join: str) -> int | None:
   if not kept:
     return None

@@ -1,0 +1,1 @@
+"""Llama-like models in flax nnx: sizes, weights, tokenizers."""

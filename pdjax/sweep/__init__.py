@@ -1,0 +1,1 @@
+"""Experiments: cells, where they run, and where results stay."""

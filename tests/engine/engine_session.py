@@ -6,7 +6,7 @@ import numpy as np
 
 from pdjax import config, events
 from pdjax.engine import capacity
-from pdjax.engine.agreement import Agreement, compare_runs
+from pdjax.engine.agreement import Agreement, compare_answers
 from pdjax.engine.backend import EngineBackend
 from pdjax.engine.verify import verify_tokens
 from pdjax.request import Request
@@ -96,9 +96,11 @@ class Served:
     return sum(p.preemptions for p in self.world.progress.values())
 
   def same_tokens(self, other: "Served") -> bool:
-    agreement = compare_runs(self.tokens, self.gaps, other.tokens)
-    assert agreement.requests == len(PROMPT_TOKENS)
-    return agreement.holds
+    assert len(self.tokens) == len(other.tokens) == len(PROMPT_TOKENS)
+    return all(
+        compare_answers(tokens, self.gaps[id], other.tokens[id]).holds
+        for id, tokens in self.tokens.items()
+    )
 
 
 def serve_on(

@@ -1,6 +1,6 @@
 """Equal up to the first tie, and nothing swept under it."""
 
-from pdjax.engine.agreement import Agreement, compare_answers, compare_runs
+from pdjax.engine.agreement import Agreement, compare_answers
 
 FAR, NEAR = 1.0, 1e-5
 
@@ -29,8 +29,9 @@ def test_a_missing_token_is_a_difference():
   assert compare_answers([], [], []).holds
 
 
-def test_runs_add_up_and_lost_requests_show():
-  tokens, gaps = {0: [1, 2], 1: [3]}, {0: [FAR, FAR], 1: [FAR]}
-  assert compare_runs(tokens, gaps, tokens).equal == 3
-  found = compare_runs(tokens, gaps, {0: [1, 2]})
-  assert (found.requests, found.different) == (2, 1)
+def test_agreements_add_up():
+  good = compare_answers([1, 2], [FAR, FAR], [1, 2])
+  lost = compare_answers([3], [FAR], [])
+  both = good + lost
+  assert (both.requests, both.equal, both.different) == (2, 2, 1)
+  assert good.holds and not both.holds

@@ -46,7 +46,7 @@ def _truth(engine):
 @pytest.mark.parametrize("chunk_size", [7, 16, 32])
 def test_chunks_do_not_change_tokens(engine, truth, chunk_size):
   run = run_of("1C", "chunked", chunk_size=chunk_size)
-  served = serve_on(engine, run)
+  served = serve_on(engine, run, workload(gap_ps=0))
   assert served.same_tokens(truth)
   steps = served.log.of(events.Step)
   assert any(step.prefill and step.decode for step in steps)
@@ -221,7 +221,7 @@ def test_arrivals_are_never_early(truth):
 
 def test_a_compile_in_the_window_is_noticed(engine, truth):
   (worker,) = engine._crew.workers
-  worker.replica.forget_programs()
+  worker.replica._programs.clear()
   served = serve_on(engine, run_of("1C"))
   assert engine.compiles_in_window >= 2
   assert served.same_tokens(truth)

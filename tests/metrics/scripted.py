@@ -16,6 +16,34 @@ US = 10**6
 """Picoseconds in a microsecond, the unit of the hand-made log."""
 
 
+class _Script:
+  """A log under construction, told in microseconds."""
+
+  def __init__(self):
+    self.log = ev.Log()
+
+  def at(self, time_us: float, entry: ev.Entry) -> None:
+    self.log.append(round(time_us * US), entry)
+
+  def arrive(
+      self, time_us: int, id: int, prompt: int, most: int, sent_us: int = 0
+  ) -> None:
+    request = Request(
+        id=id, arrival_ps=sent_us * US, prompt_tokens=prompt, max_tokens=most
+    )
+    self.at(time_us, ev.Arrived(time_us * US, request))
+
+  def end(
+      self, time_us: float, worker: int, run: int, start_us: int,
+      segments: tuple[ev.Segment, ...], finished=(),
+  ) -> None:
+    steps = sum(segment.steps for segment in segments)
+    self.at(time_us, ev.StepEnded(
+        round(time_us * US), worker, 0, run, start_us * US, steps, segments,
+        finished,
+    ))
+
+
 def hand_made() -> ev.Log:
   """Five requests; all times below in microseconds.
 
@@ -35,27 +63,8 @@ def hand_made() -> ev.Log:
   at 16 by the step that recomputes request 1. Request 4 makes its only token
   in that step too.
   """
-  log, one = ev.Log(), ev.Segment
-
-  def at(time_us: float, entry: ev.Entry) -> None:
-    log.append(round(time_us * US), entry)
-
-  def arrive(time_us: int, id: int, prompt: int, most: int, sent_us: int = 0):
-    request = Request(
-        id=id, arrival_ps=sent_us * US, prompt_tokens=prompt, max_tokens=most
-    )
-    at(time_us, ev.Arrived(time_us * US, request))
-
-  def end(
-      time_us: float, worker: int, run: int, start_us: int,
-      segments: tuple[ev.Segment, ...], finished=(),
-  ) -> None:
-    steps = sum(segment.steps for segment in segments)
-    at(time_us, ev.StepEnded(
-        round(time_us * US), worker, 0, run, start_us * US, steps, segments,
-        finished,
-    ))
-
+  script, one = _Script(), ev.Segment
+  at, arrive, end = script.at, script.arrive, script.end
   arrive(0, 1, prompt=4, most=6)
   at(0, ev.Route(1, 2))
   arrive(1, 0, prompt=10, most=5)
@@ -81,7 +90,7 @@ def hand_made() -> ev.Log:
   at(18, ev.Step(2, decode=(1,), repeats=1, run=6))
   end(20, 2, 6, 18, (one(1, 2 * US),), ((1, 1),))
   at(21, ev.Abort(3, "gone"))
-  return log
+  return script.log
 
 
 def simulated(

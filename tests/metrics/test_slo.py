@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pdjax.config import SLO
 from pdjax.metrics.requests import request_table
-from pdjax.metrics.slo import good_requests, judge, problems
+from pdjax.metrics.slo import judge, keeps_term, problems, terms_of
 from tests.metrics.scripted import hand_made, simulated
 
 US = 1e-6
@@ -38,10 +38,10 @@ def test_one_token_keeps_tpot_vacuously(table):
   # TPOT 3.25, 4.67 us, and none for request 4.
   verdict = judge(table, SLO(tpot_s=4 * US))
   assert verdict.good == 2 and verdict.vacuous == 1
-  good = good_requests(table, SLO(tpot_s=4 * US))
-  assert good is not None and good.tolist() == [
-      True, False, False, False, True,
-  ]
+  (term,) = terms_of(SLO(tpot_s=4 * US))
+  kept, vacuous = keeps_term(table, term)
+  assert kept.tolist() == [True, False, False, False, True]
+  assert vacuous.tolist() == [False, False, False, False, True]
 
 
 def test_all_is_joint_and_each_is_the_worst_term(table):

@@ -66,7 +66,8 @@ def test_flags_of_the_hand_made_run():
 
 def test_facts_are_copied_and_flagged():
   facts = Facts(
-      padded_token_fraction=0.25, pages_leaked=2, compiles_in_window=1
+      padded_token_fraction=0.25, pages_leaked=2, compiles_in_window=1,
+      tokens_differing=3,
   )
   run = config.Run(backend=config.Backend(kind="jax"))
   summary = summarize(
@@ -75,7 +76,9 @@ def test_facts_are_copied_and_flagged():
   assert summary["kind"] == "measured" and summary["chips"] == 4
   assert summary["padded_token_fraction"] == 0.25
   assert "tokens_verified" not in summary
-  for flag in ("2 pages leaked", "1 compiles in the window"):
+  for flag in (
+      "3 verified tokens differ", "2 pages leaked", "1 compiles in the window"
+  ):
     assert flag in summary["flags"]
   assert "tokens not verified" in summary["flags"]
 
