@@ -1,10 +1,13 @@
 """Prefill and decode on different workers: pages move, tokens stay."""
 
+import dataclasses
+import threading
+
 import jax
 import pytest
 
 from pdjax import events
-from pdjax.config import pages_for
+from pdjax.config import Pool, pages_for
 from pdjax.engine.crew import EngineError
 from tests.engine.engine_session import (
     check_tokens,
@@ -60,16 +63,39 @@ def test_every_transfer_reports_its_stages_and_bytes(engine):
     assert not ended.failure
 
 
-def test_requests_preempted_on_the_decode_side(engine, truth):
-  run = run_of(
-      "2P2D", "disaggregated", kv_tokens=13 * 8, reserve_pages=0,
-  )
-  preemptions = 0
-  for _ in range(5):  # how requests meet on a worker is a matter of timing
-    served = serve_on(engine, run, workload(gap_ps=0))
-    assert served.same_tokens(truth)
-    preemptions += served.preemptions
-  assert preemptions > 0
+def test_requests_preempted_on_the_decode_side(truth, monkeypatch):
+  """D's first step waits until four requests share its thirteen pages.
+
+  They are 0, 1, 2 and 5: with their next token they take 3 + 6 + 1 + 3 pages,
+  so that the first that needs another one finds none.
+  """
+  run = run_of("1P1D", "disaggregated", reserve_pages=0)
+  tight = dataclasses.replace(run, cluster=dataclasses.replace(
+      run.cluster, pools=(
+          Pool(role="P", count=1, kv_tokens=800),
+          Pool(role="D", count=1, kv_tokens=13 * 8),
+      )
+  ))
+  sent, four = set(), threading.Event()
+  with engine_of(run, max_programs=5) as backend:
+    replica = backend._crew.workers[1].replica
+    decode = replica.decode
+
+    def gated(*args):
+      assert four.wait(60)
+      return decode(*args)
+
+    def watch(event, world):
+      if isinstance(event, events.TransferProgressed):
+        sent.update([event.request] if event.stage == "sent" else [])
+        if len(sent) == 4:
+          four.set()
+
+    monkeypatch.setattr(replica, "decode", gated)
+    load = workload(gap_ps=0)
+    served = serve_on(backend, tight, load, watch=watch)
+  assert served.preemptions > 0
+  assert served.same_tokens(truth)
 
 
 @pytest.mark.parametrize("tp", [{"P": 2, "D": 1}, {"P": 1, "D": 2},
