@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pdjax import schema
 from pdjax.cli.plant import Plant, plant_of
+from pdjax.cli.uncollected import uncollected
 from pdjax.cli.watch import Watch
 from pdjax.config import ConfigError, Run
 from pdjax.events import Log
@@ -42,7 +43,8 @@ def run_cell(run: Run, folder: Path, progress: Say) -> None:
   try:
     world = world_of(run, plant.pool_pages)
     watch = Watch(len(workload.requests), progress)
-    log = serve(policy_of(run), plant.backend, world, watch)
+    with uncollected():
+      log = serve(policy_of(run), plant.backend, world, watch)
     check_laws(world, workload)
     _write(run, workload, plant, log, folder)
   finally:

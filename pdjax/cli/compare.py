@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pdjax.cli.plan import Part
+from pdjax.cli.uncollected import uncollected
 from pdjax.report.plots import LatencySeries, latency_cdfs
 from pdjax.report.tables import ReportedRun, comparison
 from pdjax.sweep import jsonfile
@@ -54,7 +55,8 @@ def figures(part: Part, finished: Sequence[Finished]) -> list[Path]:
     shown = finished[start : start + _CURVES]
     suffix = f"_{start // _CURVES + 1}" if len(finished) > _CURVES else ""
     stem = part.store.folder / "figures" / f"latency{suffix}"
-    series = [_series(one) for one in shown]
+    with uncollected():
+      series = [_series(one) for one in shown]
     paths += latency_cdfs(series, slo, stem, part.name)
   return paths
 
