@@ -6,6 +6,7 @@ Nothing here imports JAX; the variables only matter once a test does.
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -14,6 +15,12 @@ if _FLAG not in os.environ.get("XLA_FLAGS", ""):
   os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_FLAG}=8"
 os.environ.setdefault("JAX_NUMPY_DTYPE_PROMOTION", "strict")
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+# The same examples every time where a failure would only be bad luck; new ones
+# on every run at a desk.
+hypothesis.settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+  hypothesis.settings.load_profile("ci")
 
 
 @pytest.fixture(scope="session")
