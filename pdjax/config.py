@@ -13,6 +13,8 @@ from typing import Literal
 Role = Literal["P", "D", "C"]
 
 BUILTIN_STRATEGIES = ("continuous", "chunked", "disaggregated")
+NAMED_WEIGHTS = ("random", "fetched")
+"""Values of `model.weights` that are no file."""
 
 
 class ConfigError(ValueError):

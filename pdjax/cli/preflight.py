@@ -54,7 +54,7 @@ def inputs_of(run: Run) -> tuple[str, ...]:
   trace = workload_of(run.workload).conditions.get("source_sha256")
   if trace:
     hashes.append(f"trace {trace}")
-  if run.model.weights not in ("random", "fetched"):
+  if run.model.weights not in config.NAMED_WEIGHTS:
     with Path(run.model.weights).expanduser().open("rb") as file:
       digest = hashlib.file_digest(file, "sha256").hexdigest()
     hashes.append(f"weights {digest}")

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pdjax import checks, reads, schema
+from pdjax import checks, config, reads, schema
 from pdjax.config import Run
 from pdjax.sweep import jsonfile
 
@@ -57,6 +57,8 @@ class Cell:
     tree = schema.tree_of(self.run)
     if self.inputs:
       tree["workload"]["path"] = None
+      if self.run.model.weights not in config.NAMED_WEIGHTS:
+        tree["model"]["weights"] = None
     identity = {"config": tree, "inputs": self.inputs, "repeat": self.repeat}
     return hashlib.sha256(jsonfile.canonical(identity).encode()).hexdigest()
 

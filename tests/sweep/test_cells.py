@@ -85,12 +85,17 @@ def test_repeats_are_told_apart_on_devices_only():
 def test_files_count_by_content_and_not_by_path():
   (cell,) = cells_of(Sweep()).cells
 
-  def named(path, content):
-    workload = dataclasses.replace(cell.run.workload, path=path)
-    run = dataclasses.replace(cell.run, workload=workload)
+  def named(trace, weights, content):
+    run = dataclasses.replace(
+        cell.run,
+        workload=dataclasses.replace(cell.run.workload, path=trace),
+        model=dataclasses.replace(cell.run.model, weights=weights),
+    )
     return dataclasses.replace(cell, run=run, inputs=(content,)).id
 
-  assert named("a.csv", "1") == named("b.csv", "1") != named("a.csv", "2")
+  one = named("a.csv", "a.gguf", "1")
+  assert one == named("b.csv", "b.gguf", "1") != named("a.csv", "a.gguf", "2")
+  assert one != named("a.csv", "random", "1")
 
 
 def test_an_error_of_some_cells_says_which():
