@@ -24,7 +24,7 @@ _PLACES = 1 << 40
 
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
 class Lives:
-  """Per life, in order of (row, time); `first_life` finds a row's."""
+  """Per life, in order of (row, time)."""
 
   row: np.ndarray
   complete: np.ndarray
