@@ -25,7 +25,8 @@ ALLOWED: dict[str, set[str]] = {
     "literals": {"config", "fieldtypes", "schema"},
     "reads": {"config"},
     "checks": {"config", "fieldtypes", "reads"},
-    "eventfile": BASE,
+    "eventcolumns": BASE,
+    "eventfile": {*BASE, "eventcolumns"},
     # Host arithmetic.
     "pages": set(),
     "models.spec": set(),
@@ -53,9 +54,10 @@ ALLOWED: dict[str, set[str]] = {
 """What each part may import besides itself. `cli` may import everything."""
 
 JAX_FREE = {
-    "config", "request", "events", "eventfile", "fieldtypes", "schema",
-    "literals", "reads", "checks", "pages", "models.spec", "models.presets",
-    "memory", "workload", "metrics", "report", "schedule", "simulate", "sweep",
+    "config", "request", "events", "eventcolumns", "eventfile", "fieldtypes",
+    "schema", "literals", "reads", "checks", "pages", "models.spec",
+    "models.presets", "memory", "workload", "metrics", "report", "schedule",
+    "simulate", "sweep",
 }
 USES_JAX = {"jax", "jaxlib", "flax", "optax", "orbax", "pdjax_kernels"}
 
