@@ -79,6 +79,16 @@ def test_steps_one_by_one_make_the_same_tokens(engine, truth):
   assert served.same_tokens(truth)
 
 
+def test_a_users_policy_keeps_tokens(engine, truth):
+  run = run_of("1C", "examples.my_policy:ShortestFirst")
+  strategy = dataclasses.replace(run.strategy, options={"chunk_size": 32})
+  run = dataclasses.replace(run, strategy=strategy)
+  served = serve_on(engine, run, workload(gap_ps=0))
+  assert served.same_tokens(truth)
+  steps = served.log.of(events.Step)
+  assert any(step.prefill and step.decode for step in steps)
+
+
 @pytest.mark.parametrize("ahead", [0, 1])
 def test_a_newcomer_ends_a_run_after_the_steps_in_flight(
     ahead, truth, monkeypatch

@@ -32,7 +32,8 @@ def _engine():
 
 
 def test_hand_offs_keep_tokens(engine, truth):
-  served = serve_on(engine, run_of("2P2D", "disaggregated"))
+  run = run_of("2P2D", "disaggregated")
+  served = serve_on(engine, run, workload(gap_ps=0))
   assert served.same_tokens(truth)
   assert engine.compiles_in_window == 0
   check_tokens(engine, workload())
