@@ -36,9 +36,9 @@ def test_what_a_strategy_reads(strategy, unread):
 def test_what_a_backend_reads():
   both = {
       "cluster": {"chip": "x", "host_devices": 2},
-      "engine": {"dispatch_ahead": 1, "attention": "xla"},
+      "engine": {"dispatch_ahead": 1, "verify_tokens": 2},
   }
-  assert vain(both) == {"cluster.host_devices", "engine.attention"}
+  assert vain(both) == {"cluster.host_devices", "engine.verify_tokens"}
   assert vain(both | {"backend": {"kind": "jax"}}) == {"cluster.chip"}
 
 
