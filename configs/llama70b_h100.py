@@ -1,8 +1,9 @@
 """Which strategy serves a chat trace best with Llama-3-70B on 16 H100?
 
-Command:  python -m pdjax.experiment --config=llama70b_h100 \
-            --config.workload.path=AzureLLMInferenceTrace_conv.csv
-          Without the path: the small sample in the package, made for pdjax.
+Command:  python -m pdjax.experiment --config=llama70b_h100
+          That takes the small sample in the package, made for pdjax. For the
+          real trace add --config.workload.path=PATH, with the path of
+          AzureLLMInferenceTrace_conv.csv (Azure/AzurePublicDataset).
 Minutes:  under 1, no JAX
 Expected: At this trace's light load all three meet the SLO for most requests;
           disaggregation has the steadiest gaps between tokens and the longest

@@ -1,9 +1,10 @@
 """Does a 1P1D split pay for a real small model on a real trace?
 
 Command:  python -m pdjax.models.fetch smollm2-135m
-          python -m pdjax.experiment --config=smollm2_azure \
-            --config.workload.path=AzureLLMInferenceTrace_conv.csv
-          Without the path: the small sample in the package, made for pdjax.
+          python -m pdjax.experiment --config=smollm2_azure
+          That takes the small sample in the package, made for pdjax. For the
+          real trace add --config.workload.path=PATH, with the path of
+          AzureLLMInferenceTrace_conv.csv (Azure/AzurePublicDataset).
 Minutes:  under 10 on 2 cores
 Expected: Real SmolLM2-135M weights, real English prompts of the trace's
           lengths, two virtual devices. Tokens are equal for both splits. The
