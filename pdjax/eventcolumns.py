@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from pdjax import events as ev
 from pdjax.request import Request
+from pdjax.segments import Segment
 
 INT, INTS = pa.int64(), pa.list_(pa.int64())
 WORD = pa.dictionary(pa.int32(), pa.string())
@@ -143,8 +144,8 @@ _REQUEST = Spread(
 
 _SEGMENTS = _nested(
     ("segment_steps", "segment_first_ps", "segment_slope_ps"),
-    [operator.attrgetter(f.name) for f in dataclasses.fields(ev.Segment)],
-    ev.Segment,
+    [operator.attrgetter(f.name) for f in dataclasses.fields(Segment)],
+    Segment,
 )
 
 SPREAD: dict[tuple[type, str], Spread] = {

@@ -9,6 +9,7 @@ import pytest
 from pdjax import eventfile
 from pdjax import events as ev
 from pdjax.request import Request
+from pdjax.segments import Segment
 from tests.metrics.scripted import hand_made, simulated
 
 PLAIN = Request(id=3, arrival_ps=2**62, prompt_tokens=1, max_tokens=2)
@@ -16,7 +17,7 @@ PREFIXED = Request(
     id=0, arrival_ps=0, prompt_tokens=1000, max_tokens=7,
     prefix_ids=(5, 2**40), prefix_block_tokens=512,
 )
-SEGMENTS = (ev.Segment(2, 10**12, 7), ev.Segment(1, 5, -3))
+SEGMENTS = (Segment(2, 10**12, 7), Segment(1, 5, -3))
 ENTRIES: tuple[ev.Entry, ...] = (
     ev.Arrived(1, PLAIN),
     ev.Arrived(2, PREFIXED),

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pdjax.calibrate.observe import StepSeen, TransferSeen
-from pdjax.events import Segment
 from pdjax.schedule.cost import StepShape
+from pdjax.segments import Segment
 from pdjax.simulate.links import PS_PER_S, Link
 
 

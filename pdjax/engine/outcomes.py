@@ -6,7 +6,8 @@ Units: `_ps` integer picoseconds from the start of the run, `_bytes` bytes.
 import itertools
 
 from pdjax.engine.orders import Landed, RunOver
-from pdjax.events import Segment, StepEnded, Transfer, TransferEnded
+from pdjax.events import StepEnded, Transfer, TransferEnded
+from pdjax.segments import Segment
 
 
 def step_ended(

@@ -15,6 +15,7 @@ import numpy as np
 
 from pdjax import events as ev
 from pdjax.request import Request
+from pdjax.segments import first_steps
 
 
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
@@ -174,7 +175,7 @@ def _step_times(ended: Iterable[ev.StepEnded]) -> np.ndarray:
   """Duration of every step of every run, run after run."""
   segments = [
       segment for end in ended
-      for segment in ev.first_steps(end.segments, end.steps)
+      for segment in first_steps(end.segments, end.steps)
   ]
   steps = _ints(segment.steps for segment in segments)
   first_ps = _ints(segment.first_ps for segment in segments)

@@ -1,0 +1,1 @@
+"""The scheduler: one loop, one world, small policies; no JAX, no clock."""

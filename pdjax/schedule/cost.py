@@ -9,7 +9,7 @@ Units: `_ps` integer picoseconds, `_tokens` tokens.
 import dataclasses
 from typing import Protocol
 
-from pdjax.events import Segment
+from pdjax.segments import Segment
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -24,10 +24,10 @@ a token, so a run of steps is a few straight lines, equal to step by step.
 import dataclasses
 import functools
 
-from pdjax.events import Segment
 from pdjax.memory import DTYPE_BYTES
 from pdjax.models.spec import ModelSpec
 from pdjax.schedule.cost import StepShape
+from pdjax.segments import Segment
 from pdjax.simulate.chips import Chip
 from pdjax.simulate.scalars import Scalars
 from pdjax.simulate.work import Operators, Work

@@ -11,7 +11,8 @@ Units: `_ps` integer picoseconds.
 import bisect
 import dataclasses
 
-from pdjax.events import Segment, Step, StepEnded, elapsed_ps, first_steps
+from pdjax.events import Step, StepEnded
+from pdjax.segments import Segment, elapsed_ps, first_steps
 
 
 @dataclasses.dataclass(slots=True, eq=False)

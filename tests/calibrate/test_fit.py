@@ -7,17 +7,18 @@ import pytest
 
 from pdjax.calibrate.fidelity import compare, simulate_again
 from pdjax.calibrate.fit import (
-    FittedCost,
-    features,
-    fit_cost,
-    fit_link,
-    step_errors,
+  FittedCost,
+  features,
+  fit_cost,
+  fit_link,
+  step_errors,
 )
 from pdjax.calibrate.observe import StepSeen, TransferSeen, observe
-from pdjax.events import StepEnded, elapsed_ps
+from pdjax.events import StepEnded
 from pdjax.schedule.cost import StepShape
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
+from pdjax.segments import elapsed_ps
 from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.links import Link
 from tests.laws.cluster import load_of, run_config

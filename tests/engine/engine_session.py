@@ -14,6 +14,7 @@ from pdjax.schedule.loop import Policy, serve
 from pdjax.schedule.replay import replay
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.schedule.world import World
+from pdjax.segments import elapsed_ps
 from pdjax.workload.workload import Workload
 
 PAGE_TOKENS = 8
@@ -146,5 +147,5 @@ def _check_times(served: Served) -> None:
   for ended in served.log.of(events.StepEnded):
     assert len(ended.segments) == ended.steps > 0
     assert all(segment.first_ps > 0 for segment in ended.segments)
-    last_ps = ended.started_ps + events.elapsed_ps(ended.segments, ended.steps)
+    last_ps = ended.started_ps + elapsed_ps(ended.segments, ended.steps)
     assert 0 <= ended.started_ps < last_ps <= ended.at_ps

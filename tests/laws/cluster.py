@@ -5,11 +5,12 @@ import dataclasses
 from hypothesis import strategies as st
 
 from pdjax.config import Backend, Cluster, Model, Run, Strategy
-from pdjax.events import Cancelled, Log, Step, StepEnded, elapsed_ps
+from pdjax.events import Cancelled, Log, Step, StepEnded
 from pdjax.request import Request
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.schedule.world import World
+from pdjax.segments import elapsed_ps
 from pdjax.simulate.cluster import cluster_of
 
 US = 10**6

@@ -8,7 +8,6 @@ from pdjax.events import Arrived
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.requests import request_table
 from pdjax.request import Request
-from pdjax.schedule.world import World
 from tests.laws.cluster import (
   configs,
   load_of,
@@ -42,4 +41,3 @@ def test_the_world_refuses_an_event_from_the_past():
   late = Request(id=9, arrival_ps=0, prompt_tokens=1, max_tokens=1)
   with pytest.raises(ValueError, match="time runs backwards"):
     world.apply(Arrived(1, late))
-  assert isinstance(world, World)

@@ -9,6 +9,7 @@ from pdjax import events as ev
 from pdjax.request import Request
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
+from pdjax.segments import Segment, elapsed_ps
 from pdjax.simulate.cluster import cluster_of
 from pdjax.workload.build import build
 
@@ -35,7 +36,7 @@ class _Script:
 
   def end(
       self, time_us: float, worker: int, run: int, start_us: int,
-      segments: tuple[ev.Segment, ...], finished=(),
+      segments: tuple[Segment, ...], finished=(),
   ) -> None:
     steps = sum(segment.steps for segment in segments)
     self.at(time_us, ev.StepEnded(
@@ -63,7 +64,7 @@ def hand_made() -> ev.Log:
   at 16 by the step that recomputes request 1. Request 4 makes its only token
   in that step too.
   """
-  script, one = _Script(), ev.Segment
+  script, one = _Script(), Segment
   at, arrive, end = script.at, script.arrive, script.end
   arrive(0, 1, prompt=4, most=6)
   at(0, ev.Route(1, 2))
@@ -142,7 +143,7 @@ def token_times_ns(log: ev.Log) -> dict[int, list[int]]:
         goal[id] = prompt[id] + len(times[id])
       case ev.StepEnded():
         ends = [
-            (entry.started_ps + ev.elapsed_ps(entry.segments, j + 1)) // 1000
+            (entry.started_ps + elapsed_ps(entry.segments, j + 1)) // 1000
             for j in range(entry.steps)
         ]
         for id, tokens in steps[entry.run].prefill:

@@ -12,6 +12,7 @@ from pdjax import events as ev
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.requests import request_table, write_requests
 from pdjax.request import Request
+from pdjax.segments import Segment
 from tests.metrics.scripted import hand_made, simulated, token_times_ns
 
 
@@ -137,11 +138,11 @@ def test_overlapped_transfer_is_hidden_behind_prefill():
   log.append(3 * us, ev.Transfer(0, 0, 1, (0, 1), transfer=0))
   log.append(4 * us, ev.TransferEnded(4 * us, 0, 0, 1))
   log.append(5 * us, ev.Transfer(0, 0, 1, (1, 2), transfer=1))
-  chunk = (ev.Segment(1, 4 * us),)
+  chunk = (Segment(1, 4 * us),)
   log.append(6 * us, ev.StepEnded(6 * us, 0, 0, 0, 2 * us, 1, chunk))
   log.append(9 * us, ev.TransferEnded(9 * us, 1, 0, 1))
   log.append(10 * us, ev.Step(1, decode=(0,), run=1))
-  decode = (ev.Segment(1, us),)
+  decode = (Segment(1, us),)
   log.append(
       11 * us, ev.StepEnded(11 * us, 1, 0, 1, 10 * us, 1, decode, ((0, 1),))
   )
@@ -159,7 +160,7 @@ def test_failed_transfer_is_a_wait_until_the_next():
   request = Request(id=0, arrival_ps=0, prompt_tokens=8, max_tokens=2)
   log.append(0, ev.Arrived(0, request))
   log.append(0, ev.Step(0, ((0, 8),), run=0))
-  chunk = (ev.Segment(1, us),)
+  chunk = (Segment(1, us),)
   log.append(us, ev.StepEnded(us, 0, 0, 0, 0, 1, chunk))
   log.append(us, ev.Transfer(0, 0, 1, (0, 1), transfer=0))
   log.append(3 * us, ev.TransferEnded(3 * us, 0, 0, 0, "link down"))

@@ -6,23 +6,23 @@ import pytest
 
 from pdjax.config import ConfigError, Pool
 from pdjax.events import (
-    Arrived,
-    Fail,
-    Interrupt,
-    Preempt,
-    Reserve,
-    Route,
-    Segment,
-    Step,
-    StepEnded,
-    Transfer,
-    TransferEnded,
+  Arrived,
+  Fail,
+  Interrupt,
+  Preempt,
+  Reserve,
+  Route,
+  Step,
+  StepEnded,
+  Transfer,
+  TransferEnded,
 )
 from pdjax.request import Request, State
 from pdjax.schedule.batching import Chunked, Continuous, make_room
 from pdjax.schedule.loop import Stalled, serve
 from pdjax.schedule.routing import LeastOutstandingTokens, RoundRobin, router
 from pdjax.schedule.setup import policy_of
+from pdjax.segments import Segment
 from tests.laws.cluster import load_of, run_config, serve_load
 from tests.schedule.worlds import arrive, end_step, world_of
 

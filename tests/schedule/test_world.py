@@ -73,7 +73,8 @@ def test_a_reservation_takes_back_pages_no_step_past_recall_needs():
   assert not world.has_free(world.workers[0], 4)
   world.start(Reserve(1, 0, 2))
   assert log.of(Settled) == [Settled(0, 0, run.run, 2)]
-  assert list(world.admission.let_go()) == [(0, 0, 8)]  # one page less: 16 tokens
+  # One page less: 16 tokens.
+  assert list(world.admission.let_go()) == [(0, 0, 8)]
   assert len(progress.pages[0]) == 4 and len(other.pages[0]) == 2
 
 

@@ -1,9 +1,10 @@
 """Worlds of a few workers, driven by hand without a backend."""
 
-from pdjax.events import Arrived, Log, Segment, StepEnded
+from pdjax.events import Arrived, Log, StepEnded
 from pdjax.request import Request
 from pdjax.schedule.worker import WorkerSpec
 from pdjax.schedule.world import World
+from pdjax.segments import Segment
 
 
 def world_of(roles: str = "C", *, pages: int = 20, settled: int = 1, **spec):

@@ -3,10 +3,11 @@
 import dataclasses
 
 from pdjax import config
-from pdjax.events import Step, StepEnded, elapsed_ps
+from pdjax.events import Step, StepEnded
 from pdjax.request import Request
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
+from pdjax.segments import elapsed_ps
 from pdjax.simulate.cluster import cluster_of
 
 

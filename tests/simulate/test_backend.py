@@ -8,32 +8,32 @@ from hypothesis import strategies as st
 
 from pdjax import config
 from pdjax.events import (
-    Arrived,
-    Interrupt,
-    Preempt,
-    Reserve,
-    Route,
-    Segment,
-    Step,
-    StepEnded,
-    Transfer,
-    TransferEnded,
-    TransferProgressed,
-    Wake,
-    Woke,
+  Arrived,
+  Interrupt,
+  Preempt,
+  Reserve,
+  Route,
+  Step,
+  StepEnded,
+  Transfer,
+  TransferEnded,
+  TransferProgressed,
+  Wake,
+  Woke,
 )
 from pdjax.schedule.cost import StepShape
 from pdjax.schedule.loop import serve
 from pdjax.schedule.worker import WorkerSpec
 from pdjax.schedule.world import World
+from pdjax.segments import Segment
 from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.links import Link
 from tests.simulate.serving import (
-    OneByOne,
-    make_run,
-    request,
-    simulate,
-    token_times,
+  OneByOne,
+  make_run,
+  request,
+  simulate,
+  token_times,
 )
 
 PAGE = 16

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pdjax.events import Segment
 from pdjax.models.presets import preset
 from pdjax.schedule.cost import StepShape
+from pdjax.segments import Segment
 from pdjax.simulate.chips import CHIPS, Chip
 from pdjax.simulate.costs import AnalyticalCost
 from pdjax.simulate.scalars import Scalars

@@ -5,7 +5,8 @@ The run of most cases: five steps of 10 ps from 100 on, ends at 110 ... 150.
 
 import pytest
 
-from pdjax.events import Segment, Step, elapsed_ps
+from pdjax.events import Step
+from pdjax.segments import Segment, elapsed_ps
 from pdjax.simulate.lane import Lane, LaneRun, lengthened
 
 
