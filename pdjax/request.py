@@ -61,7 +61,7 @@ ENDED = frozenset(
 )
 
 
-@dataclasses.dataclass(slots=True, eq=False)
+@dataclasses.dataclass(slots=True, eq=False, repr=False)
 class Progress:
   """The world's account of one request. Only the world writes it."""
 
@@ -85,6 +85,9 @@ class Progress:
   failed_transfers: int = 0
   fate: State | None = None
   """How it ends as soon as its step or transfer is over: it is given up."""
+
+  def __repr__(self) -> str:
+    return f"Progress({self.id}, {self.state.value})"
 
   @property
   def id(self) -> int:

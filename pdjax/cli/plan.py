@@ -86,7 +86,9 @@ def _spread(
   if one.reads:
     return ()
   doubtful = {section_of(line) for line in errors}
-  cells, mistakes = spread(one.tree, one.sweep, preflight.inspect, doubtful)
+  cells, mistakes = spread(
+      one.tree, one.sweep, preflight.inspect, doubtful, preflight.unknown_names
+  )
   block = one.name.partition("/")[2] + ": " if several else ""
   errors += [block + line for line in mistakes]
   return cells

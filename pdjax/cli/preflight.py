@@ -28,6 +28,19 @@ def workload_of(workload: config.Workload) -> Workload:
   return build(workload)
 
 
+def unknown_names(run: Run) -> list[str]:
+  """A line for each model or chip that there is not, whatever else is wrong."""
+  from pdjax.models.presets import preset
+  from pdjax.simulate.chips import chip
+
+  named = [pool.chip for pool in run.cluster.pools or ()]
+  chips = dict.fromkeys(filter(None, [run.cluster.chip, *named]))
+  lines = _refusals(lambda: preset(run.model.preset))
+  for name in chips:
+    lines += _refusals(lambda name=name: chip(name))
+  return lines
+
+
 def inspect(run: Run) -> list[str]:
   """A line for each thing outside the config that is not as it must be."""
   from pdjax.metrics import slo

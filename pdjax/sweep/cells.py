@@ -95,14 +95,16 @@ def spread(
     sweep: Sweep,
     inspect: Callable[[Run], Iterable[str]] = lambda run: (),
     doubtful: Iterable[str] = (),
+    unknown_names: Callable[[Run], Iterable[str]] = lambda run: (),
 ) -> tuple[tuple[Cell, ...], list[str]]:
   """All cells of an experiment, equal ones too, and a line for each mistake.
 
   `inspect` says what is wrong with a run outside its config. Sections in
   `doubtful` already have mistakes: what would follow from them is not said.
+  `unknown_names` says what is wrong by itself, whatever else is.
   """
   built = [
-      _Built(tree, case, said, inspect, doubtful)
+      _Built(tree, case, said, inspect, doubtful, unknown_names)
       for case, said in _combinations(sweep)
   ]
   errors = _mistakes(built) + _vain(built, single=not sweep)
@@ -154,6 +156,7 @@ class _Built:
       said: Said,
       inspect: Callable[[Run], Iterable[str]],
       doubtful: Iterable[str],
+      unknown_names: Callable[[Run], Iterable[str]],
   ):
     self.case, self.varied = case, dict(said)
     base = self.varied.pop("")
@@ -172,6 +175,7 @@ class _Built:
     for path in self.vain:
       schema.drop(self.tree, path)
     self.run = reads.resolved(schema.read(self.tree)[0])
+    self.errors += unknown_names(self.run)
     self.errors += self._checked(inspect)
 
   def _checked(self, inspect: Callable[[Run], Iterable[str]]) -> list[str]:

@@ -22,6 +22,20 @@ def rows(folder):
   return json.loads((folder / "results/x/summary.json").read_text())
 
 
+def test_mistakes_of_all_kinds_are_told_together(command, folder):
+  status, _, errors = command(
+      "--config.strategy.chunk_sise=3", "--config.cluster.split=foo",
+      "--config.model.preset=llama-9", "--config.cluster.chip=foo",
+      "--config.workload.rate=-1",
+  )
+  told = [line.partition(":")[0].partition("=")[0] for line in errors]
+  assert status == 2 and sorted(told) == [
+      "cluster.chip", "cluster.split", "model.preset", "strategy.chunk_sise",
+      "workload.rate",
+  ]
+  assert not (folder / "results").exists()
+
+
 def test_one_run_writes_the_whole_layout(command, folder):
   status, out, errors = command()
   assert (status, errors) == (0, [])
