@@ -28,11 +28,13 @@ class ConfigError(ValueError):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Backend:
   kind: Literal["jax", "simulated"] = "simulated"
+  """`jax` computes on real devices, `simulated` prices the work."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Model:
   preset: str = "llama-3-8b"
+  """A name in `pdjax.models.presets`."""
   weights: str = "random"
   """`random`, `fetched` (`pdjax.models.fetch`), or a path to a GGUF file."""
   dtype: Literal["float32", "bfloat16"] = "bfloat16"
@@ -46,13 +48,21 @@ class Pool:
   """Workers alike: `count` replicas of one role on `tp * pp` chips each."""
 
   role: Role
+  """P prefills, D decodes, C does both."""
   count: int
+  """Workers in the pool."""
   tp: int = 1
+  """Chips a worker splits each layer over (tensor parallel)."""
   pp: int = 1
+  """Stages a worker splits the layers into; real devices allow 1 only."""
   chip: str | None = None
+  """None: `cluster.chip`."""
   chunk_size: int | None = None
+  """None: `strategy.chunk_size`."""
   max_num_seqs: int | None = None
+  """None: `strategy.max_num_seqs`."""
   kv_tokens: int | None = None
+  """None: `cluster.kv_tokens`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,30 +70,35 @@ class Link:
   """Between any two workers; None takes the chip's own interconnect."""
 
   bandwidth_bytes_per_s: float | None = None
-  """Per direction and worker."""
+  """Per direction and worker; None: the chips' own interconnect."""
   latency_s: float = 20e-6
+  """From the start of a transfer to its first byte."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cluster:
   pools: tuple[Pool, ...] | None = None
+  """Workers pool by pool, in place of `split`, `tp` and `pp`."""
   split: str = "1C"
   """Shorthand for pools: `4C`, `2P2D`, `1P1D2C`."""
   tp: int | dict[str, int] = 1
-  """For all pools of `split`, or by role."""
+  """Tensor parallel degree, for all pools of `split` or by role."""
   pp: int | dict[str, int] = 1
+  """Pipeline stages, likewise; real devices allow 1 only."""
   chip: str | None = None
-  """Simulated only; None on real devices."""
+  """A name in `pdjax.simulate.chips`; the simulator needs one."""
   link: Link = Link()
   page_tokens: int = 16
+  """Tokens in one page of KV cache: 8, 16, 32, 64 or 128."""
   kv_tokens: int | None = None
-  """Tokens of KV cache a worker; None: what its memory leaves (simulated)."""
+  """Tokens of KV cache a worker; None: what its memory leaves (simulated),
+  16384 on real devices."""
   hbm_utilization: float = 0.9
   """Share of memory given to weights, activations and KV (simulated)."""
   reserve_pages: int = 1
   """Pages kept free per running request at admission."""
   host_devices: int | None = None
-  """Virtual CPU devices to split the host into; real CPU backend only."""
+  """Virtual CPU devices to split the host into; None: the devices found."""
   share_devices: bool = False
   """All workers on the same devices: real transfers, no isolation."""
 
@@ -93,6 +108,7 @@ class TransferPlan:
   """How a finished prefill's pages reach the decode worker."""
 
   granularity: Literal["request"] = "request"
+  """What moves in one piece: all pages of a request."""
   verify: bool = False
   """Compares checksums of the pages at both ends (real backend)."""
 
@@ -111,6 +127,7 @@ class Strategy:
   router: Literal["round_robin", "least_outstanding_tokens"] = (
       "least_outstanding_tokens"
   )
+  """Which of several workers gets a request; see docs/policies.md."""
   first_token: Literal["at_prefill", "at_handoff"] | None = None
   """When disaggregation releases the first token; default at_prefill."""
   transfer: TransferPlan | None = None
@@ -129,16 +146,23 @@ class Lengths:
   """
 
   kind: Literal["fixed", "lognormal", "empirical"] = "fixed"
+  """The law the lengths are drawn from."""
   mean: float = 512.0
+  """Of the law before it is cut; a whole number when fixed."""
   cv: float = 1.0
+  """Coefficient of variation: standard deviation / mean."""
   low: int = 1
+  """Shorter draws are raised to this."""
   high: int | None = None
+  """Longer draws are cut to this."""
   values: tuple[int, ...] = ()
+  """Drawn from with equal chance."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Workload:
   kind: Literal["synthetic", "azure", "mooncake"] = "synthetic"
+  """Drawn requests, or the format of a trace."""
   path: str | None = None
   """Of a trace; None takes the small sample in the package."""
   num_requests: int | None = None
@@ -146,6 +170,7 @@ class Workload:
   skip_requests: int = 0
   """Requests of a trace to pass over before the first."""
   seed: int = 0
+  """Of arrivals, lengths and the tokens of prompts."""
   arrival: Literal[
       "trace", "poisson", "gamma", "constant", "all_at_once"
   ] | None = None
@@ -153,7 +178,7 @@ class Workload:
   rate: float | None = None
   """Requests per second; needed by poisson, gamma and constant."""
   arrival_cv: float = 1.0
-  """Of gamma arrivals."""
+  """Coefficient of variation of gamma gaps; above 1 they come in bursts."""
   prompt: Lengths = Lengths()
   output: Lengths = Lengths(mean=128.0)
   time_scale: float = 1.0
@@ -161,12 +186,17 @@ class Workload:
   length_scale: float = 1.0
   """Multiplies a trace's prompt and output lengths."""
   max_prompt_tokens: int | None = None
-  """Longer prompts of a trace are cut to this; the count is recorded."""
+  """Longer prompts are cut to this; the count is recorded."""
   max_output_tokens: int | None = None
+  """Longer answers are cut to this; the count is recorded."""
   max_tokens: int | None = None
   """What requests declare; None declares each one's true length."""
   stop: Literal["forced_length", "eos"] = "forced_length"
+  """An answer has its true length whatever it says, or ends at an end token
+  of real weights."""
   protocol: Literal["count", "steady"] = "count"
+  """`count` serves a number of requests to their end; `steady` is refused:
+  not available yet."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -178,10 +208,13 @@ class SLO:
   """
 
   terms: tuple[tuple[str, str, str, float], ...] = ()
+  """(metric, statistic, scope, limit in seconds) each."""
   join: Literal["all", "each"] = "all"
+  """A good request keeps all terms, or each term has its own share."""
   ttft_s: float | None = None
   """Shorthand for ("ttft", "value", "request", ttft_s)."""
   tpot_s: float | None = None
+  """Shorthand for ("tpot", "value", "request", tpot_s)."""
   attainment: float = 0.9
   """Share of requests that must be good."""
 
@@ -191,6 +224,7 @@ class Sampling:
   temperature: float = 0.0
   """0 is greedy."""
   seed: int = 0
+  """Of the draws."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -200,6 +234,7 @@ class Engine:
   dispatch_ahead: Literal[0, 1] = 0
   """Decode steps in flight beyond the one being read; also simulated."""
   matmul_precision: Literal["default", "highest"] = "highest"
+  """JAX's; `default` is faster on accelerators, tokens may then differ."""
   max_programs: int = 24
   """Compiled programs a worker; fewer compile sooner and pad more."""
   verify_tokens: int = 8

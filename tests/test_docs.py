@@ -1,13 +1,19 @@
-"""Documents name what exists: paths, commands, fields."""
+"""Documents name what exists: paths, commands, fields, a rule that runs."""
 
+import ast
 import dataclasses
 import importlib.util
+import inspect
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pdjax import config
+from pdjax.cli.experiment import main
+from pdjax.fieldtypes import hints_of, section_of
+from pdjax.sweep import jsonfile
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
@@ -52,3 +58,119 @@ def test_config_fields_exist(document):
 
 def test_the_documents_are_found():
   assert {"README.md", "invariants.md"} <= {d.name for d in DOCUMENTS}
+
+
+# docs/config.md: the schema's fields, each with its default and docstring. ----
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+  default: object
+  docstring: str
+
+
+def schema_fields(
+    section: type, made: object, prefix: str = ""
+) -> Iterator[tuple[str, Field]]:
+  """Fields by dotted path; `made` is the section with its defaults."""
+  docstrings = docstrings_of(section)
+  for field in dataclasses.fields(section):
+    path, hint = prefix + field.name, hints_of(section)[field.name]
+    default = getattr(made, field.name, dataclasses.MISSING)
+    inner = section_of(hint)
+    if inner is not None:
+      yield from schema_fields(inner, default or inner(), path + ".")
+      continue
+    yield path, Field(default, docstrings[field.name])
+    if path == "cluster.pools":
+      pool = config.Pool(role="C", count=1)
+      yield from schema_fields(config.Pool, pool, path + ".")
+
+
+def docstrings_of(section: type) -> dict[str, str]:
+  """The strings below a dataclass's fields, in one line each."""
+  body = ast.parse(inspect.getsource(section)).body[0].body
+  return {
+      field.target.id: " ".join(ast.literal_eval(below.value).split())
+      for field, below in zip(body, body[1:], strict=False)
+      if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr)
+  } | {
+      # A section is described by its own fields.
+      name: "" for name, hint in hints_of(section).items() if section_of(hint)
+  }
+
+
+def shown(path: str, default: object) -> str:
+  """A default as the table has it."""
+  if path in ("cluster.pools.role", "cluster.pools.count"):
+    return "must be said"
+  if isinstance(default, str):
+    return f"`{default}`"
+  if isinstance(default, float):
+    return f"{default:g}"
+  return str(default).lower()
+
+
+@pytest.fixture(scope="module")
+def fields():
+  return dict(schema_fields(config.Run, config.Run()))
+
+
+@pytest.fixture(scope="module")
+def rows():
+  """docs/config.md: (default, meaning) by field."""
+  lines = (ROOT / "docs" / "config.md").read_text().splitlines()
+  table = [line[2:-2].split(" | ") for line in lines if line.startswith("| `")]
+  assert {len(row) for row in table} == {5}
+  return {row[0].strip("`"): (row[2], row[3]) for row in table}
+
+
+def test_config_md_has_every_field_and_no_other(fields, rows):
+  assert sorted(rows) == sorted(fields)
+
+
+def test_config_md_says_what_the_schema_says(fields, rows):
+  assert rows == {
+      path: (shown(path, field.default), field.docstring)
+      for path, field in fields.items()
+  }
+
+
+# docs/policies.md: the rule in the text. --------------------------------------
+
+RULE_CONFIG = """
+def get_config():
+  return {
+      "cluster": {"chip": "h100-sxm", "split": "2C"},
+      "strategy": {
+          "kind": "my_rule:WholePrompts", "options": {"max_prompts": 3},
+      },
+      "workload": {
+          "rate": 40.0,
+          "num_requests": 40,
+          "prompt": {"kind": "lognormal", "mean": 600},
+          "output": {"mean": 12.0},
+      },
+  }
+"""
+
+
+def blocks(name: str, mark: str) -> list[str]:
+  """The fenced blocks of a document that stand below `<!-- mark -->`."""
+  fenced = rf"<!-- {mark} -->\n```\w+\n(.*?)```"
+  return re.findall(fenced, (ROOT / name).read_text(), re.DOTALL)
+
+
+def test_the_rule_of_policies_md_serves(tmp_path, monkeypatch, capsys):
+  (rule,) = blocks("docs/policies.md", "rule")
+  assert rule.count("\n") <= 40
+  (tmp_path / "my_rule.py").write_text(rule)
+  (tmp_path / "mine.py").write_text(RULE_CONFIG)
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.syspath_prepend(str(tmp_path))
+
+  status = main(["--config=mine"])
+
+  assert (status, capsys.readouterr().err) == (0, "")
+  (row,) = jsonfile.read(tmp_path / "results" / "mine" / "summary.json")
+  assert row["completed"] == 40
