@@ -86,7 +86,7 @@ _READS = (
         (
             "cluster.host_devices", "cluster.share_devices", "model.weights",
             "model.seed", "sampling.temperature", "engine.matmul_precision",
-            "engine.verify_tokens",
+            "engine.max_programs", "engine.verify_tokens",
             "strategy.transfer.verify",
         ),
         _measured,

@@ -95,6 +95,11 @@ def plan(limits: Limits, max_programs: int) -> Buckets:
   return buckets
 
 
+def fewest_programs(limits: Limits) -> int:
+  """Programs of a worker with one size an axis."""
+  return len(_buckets(limits, dict.fromkeys(LOW, 1)).shapes())
+
+
 def _buckets(limits: Limits, rungs: dict[str, int]) -> Buckets:
   ladders = {
       axis: ladder(getattr(limits, axis), low, rungs[axis])

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from pdjax.config import ConfigError, Pool, Run, pages_for
-from pdjax.engine.buckets import Kind, Limits, ladder
+from pdjax.engine.buckets import Kind, Limits, fewest_programs, ladder
 from pdjax.models.spec import ModelSpec
 from pdjax.schedule.setup import worker_pools
 from pdjax.workload.workload import Workload
@@ -40,8 +40,19 @@ def check(run: Run, spec: ModelSpec, workload: Workload) -> None:
   errors = [spec.unrunnable] if spec.unrunnable else []
   errors += _pool_errors(run, spec)
   errors += _length_errors(run, spec, workload)
+  errors = errors or _program_errors(run, spec, workload)
   if errors:
     raise ConfigError(list(dict.fromkeys(errors)))
+
+
+def _program_errors(run: Run, spec: ModelSpec, workload: Workload) -> list[str]:
+  needed = max(map(fewest_programs, limits_of(run, spec, workload)))
+  if run.engine.max_programs >= needed:
+    return []
+  return [
+      f"engine.max_programs: must be at least {needed} for the steps of this"
+      f" run, got {run.engine.max_programs}"
+  ]
 
 
 def _pool_errors(run: Run, spec: ModelSpec) -> list[str]:
@@ -51,6 +62,12 @@ def _pool_errors(run: Run, spec: ModelSpec) -> list[str]:
       errors.append(
           f"cluster.pp: {pool.pp} for role {pool.role}; pipeline parallelism"
           " is simulated only, backend.kind='jax' needs pp=1"
+      )
+    if pool.tp > 1 and run.cluster.share_devices:
+      errors.append(
+          f"cluster.share_devices: needs tp=1, role {pool.role} has {pool.tp};"
+          " collectives of two workers on the same devices could wait for each"
+          " other"
       )
     if mistake := spec.tp_error(pool.tp):
       errors.append(f"cluster.tp: {mistake}")

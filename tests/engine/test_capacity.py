@@ -100,3 +100,17 @@ def test_kinds_by_role_and_strategy():
       {"prefill", "gather"}, {"prefill", "decode", "scatter"},
   ]
   assert kinds(run_of("1C", "my:policy")) == [{"prefill", "decode", "mixed"}]
+
+
+def test_too_few_programs_are_refused_with_the_least_that_do():
+  run = run_of("1C", "chunked", chunk_size=16)
+  few = dataclasses.replace(run, engine=config.Engine(max_programs=2))
+  (line,) = errors_of(few)
+  assert line.startswith("engine.max_programs: must be at least 3 ")
+  enough = dataclasses.replace(run, engine=config.Engine(max_programs=3))
+  capacity.check(enough, TINY, workload())
+
+
+def test_workers_that_share_devices_need_one_each():
+  run = run_of("1P1D", "disaggregated", share=True, tp=2)
+  assert all("cluster.share_devices" in line for line in errors_of(run))
