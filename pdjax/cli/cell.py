@@ -82,6 +82,7 @@ def _write(
   from pdjax.metrics.provenance import provenance
   from pdjax.metrics.requests import request_table, write_requests
   from pdjax.metrics.summary import summarize
+  from pdjax.workload.statistics import describe
 
   tree = schema.tree_of(run)
   jsonfile.write(folder / "config.json", tree)
@@ -99,7 +100,11 @@ def _write(
   write_requests(table, folder / "requests.parquet")
   facts, more = plant.examine()
   # Law 2 has been checked: a run that leaks does not get here.
-  facts = dataclasses.replace(facts, pages_leaked=0)
+  facts = dataclasses.replace(
+      facts,
+      pages_leaked=0,
+      prefix_reuse_share=describe(workload)["prefix_reuse_share"],
+  )
   summary = summarize(
       table, run, chips=plant.conditions.get("chips"), facts=facts
   )

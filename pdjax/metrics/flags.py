@@ -1,7 +1,8 @@
 """What a reader must know before trusting a run's numbers.
 
-A flag is a short sentence. It never changes a number; plots draw a flagged run
-hollow and tables put the sentence under the numbers.
+Short sentences in three ranks; none changes a number. *Doubts* question the
+latencies themselves: plots mark such a run. *Caveats* say what the numbers do
+not speak for. Both are flags and stand under the tables. *Notes* are calmer.
 """
 
 import dataclasses
@@ -10,11 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from pdjax import config
 from pdjax.metrics.anchors import ANCHORS
 from pdjax.metrics.requests import RequestTable
 
 P99_REQUESTS = 300
 """Under this many requests a p99 is one of the three largest values."""
+
+DRAIN_SHARE = 0.1
+"""A run drains when its makespan exceeds the span of its arrivals by more."""
 
 LATE_SHARE = 0.05
 """A generator is late when its p99 lag is above this share of median TTFT."""
@@ -36,6 +41,8 @@ class Facts:
   """Requests whose tokens were compared with a plain forward pass."""
   tokens_differing: int | None = None
   """Tokens of those requests that no tie explains."""
+  prefix_reuse_share: float | None = None
+  """Share of prompt tokens that a prefix cache without limits would hold."""
 
   def known(self) -> dict[str, Any]:
     """The facts that were said."""
@@ -43,15 +50,57 @@ class Facts:
     return {name: fact for name, fact in facts.items() if fact is not None}
 
 
-def flags(
+def doubts(
     table: RequestTable, summary: Mapping[str, Any], facts: Facts
 ) -> list[str]:
-  """All that holds of a run, most serious first."""
+  """Why the latencies may be wrong or not last, most serious first."""
   return [
       *_from_facts(facts, summary["kind"] == "measured"),
       *_from_requests(table, summary),
+  ]
+
+
+def caveats(
+    workload: config.Workload, summary: Mapping[str, Any], facts: Facts
+) -> list[str]:
+  """What right numbers do not speak for."""
+  return [
+      *_from_workload(workload, facts), *_drain(summary),
       *_anchor_flips(summary),
   ]
+
+
+def notes(summary: Mapping[str, Any]) -> list[str]:
+  """How fine the figures are."""
+  completed = summary["completed"]
+  few = completed < P99_REQUESTS
+  return [f"p99 from {completed} requests"] if few else []
+
+
+def is_sample(workload: config.Workload) -> bool:
+  """Whether requests come from the sample in the package, not a trace."""
+  return workload.kind != "synthetic" and workload.path is None
+
+
+def _from_workload(workload: config.Workload, facts: Facts) -> list[str]:
+  lines = []
+  if is_sample(workload):
+    lines.append(
+        f"requests are the {workload.kind} SAMPLE made for pdjax, not the trace"
+    )
+  if (facts.prefix_reuse_share or 0) >= 0.005:
+    lines.append(
+        f"prefix reuse of {facts.prefix_reuse_share:.0%} ignored: prefix cache"
+        " is off"
+    )
+  return lines
+
+
+def _drain(summary: Mapping[str, Any]) -> list[str]:
+  span_s = summary["arrival_span"]
+  if not span_s or summary["duration"] <= (1 + DRAIN_SHARE) * span_s:
+    return []
+  return ["drain tail: throughput and goodput are below steady state"]
 
 
 def _from_facts(facts: Facts, measured: bool) -> list[str]:
@@ -70,8 +119,8 @@ def _from_facts(facts: Facts, measured: bool) -> list[str]:
 def _from_requests(
     table: RequestTable, summary: Mapping[str, Any]
 ) -> list[str]:
-  lines, completed = [], summary["completed"]
-  missing = summary["sent"] - completed
+  lines = []
+  missing = summary["sent"] - summary["completed"]
   if missing:
     lines.append(f"{missing} of {summary['sent']} requests did not finish")
   if _late(summary):
@@ -79,8 +128,6 @@ def _from_requests(
     lines.append(f"generator late: p99 lag {lag_ms:.3g} ms")
   if queue_grew(table):
     lines.append("queue kept growing while requests arrived")
-  if completed < P99_REQUESTS:
-    lines.append(f"p99 from {completed} requests")
   return lines
 
 

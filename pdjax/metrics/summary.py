@@ -4,7 +4,8 @@ Values are numbers, words, null or lists of words, fit for JSON: what has no
 sample is null, never NaN. Latencies are of finished requests; those that did
 not finish are counted beside them and stay in every SLO's denominator.
 
-Units: `_ms` milliseconds, `duration` seconds, throughputs per second.
+Units: `_ms` milliseconds, `duration` and `arrival_span` seconds, rates and
+throughputs per second.
 """
 
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from pdjax import config
 from pdjax.metrics.anchors import ANCHORS
 from pdjax.metrics.breakdown import PARTS
-from pdjax.metrics.flags import Facts, flags
+from pdjax.metrics.flags import Facts, caveats, doubts, notes
 from pdjax.metrics.goodput import goodput
 from pdjax.metrics.requests import STATES, RequestTable
 from pdjax.metrics.slo import judge
@@ -48,6 +49,7 @@ def summarize(
       "chips": chips,
       **_counts(table),
       "duration": duration_ns / 1e9,
+      **_offered(table, chips),
       **_throughputs(table, duration_ns),
   }
   for metric in LATENCIES:
@@ -58,7 +60,10 @@ def summarize(
   summary |= _mean_parts(table)
   summary |= _steps(table)
   summary |= facts.known()
-  summary["flags"] = flags(table, summary, facts)
+  doubtful = doubts(table, summary, facts)
+  summary["doubtful"] = bool(doubtful)
+  summary["flags"] = doubtful + caveats(run.workload, summary, facts)
+  summary["notes"] = notes(summary)
   return summary
 
 
@@ -91,6 +96,18 @@ def _counts(table: RequestTable) -> dict[str, int]:
       "total_output_tokens": int(table["output_tokens"][done].sum()),
       "preemptions": int(table["preemptions"].sum()),
       "recomputed_tokens": int(table["recomputed_tokens"].sum()),
+  }
+
+
+def _offered(table: RequestTable, chips: int) -> dict[str, float | None]:
+  """What was asked for: all requests over the span of their arrivals."""
+  arrival_ns = table["arrival_ns"]
+  span_s = float(np.ptp(arrival_ns)) / 1e9 if len(table) else 0.0
+  rate = _ratio(len(table), span_s)
+  return {
+      "arrival_span": span_s,
+      "offered_rate": rate,
+      "offered_rate_per_chip": None if rate is None else rate / chips,
   }
 
 

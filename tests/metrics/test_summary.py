@@ -1,5 +1,6 @@
 """A summary's figures by hand, its form, and its consistency."""
 
+import dataclasses
 import json
 import math
 
@@ -8,7 +9,7 @@ import pytest
 from pdjax import config
 from pdjax import events as ev
 from pdjax.metrics.breakdown import PARTS
-from pdjax.metrics.flags import Facts
+from pdjax.metrics.flags import Facts, caveats
 from pdjax.metrics.requests import request_table
 from pdjax.metrics.summary import makespan_ns, summarize
 from tests.metrics.scripted import hand_made, simulated
@@ -56,12 +57,49 @@ def test_by_hand():
 
 
 def test_flags_of_the_hand_made_run():
-  flags = summarize(request_table(hand_made()), RUN)["flags"]
+  summary = summarize(request_table(hand_made()), RUN)
+  flags = summary["flags"]
   # At kv_landed request 0 is at 8 us, so only request 4 is good.
   assert any("SLO depends on the first-token anchor" in f for f in flags)
   assert "2 of 5 requests did not finish" in flags
-  assert "p99 from 3 requests" in flags
+  assert summary["notes"] == ["p99 from 3 requests"]
   assert any(f.startswith("generator late") for f in flags)
+  assert summary["doubtful"]
+
+
+def test_few_requests_alone_raise_no_doubt():
+  run, log, _, _ = simulated("1C", "continuous", rate=5.0)
+  summary = summarize(request_table(log), run)
+  assert summary["notes"] and not summary["doubtful"]
+
+
+def test_offered_rate_and_drain_tail_by_hand():
+  # Requests of the hand-made log all arrive within its first microseconds.
+  table = request_table(hand_made())
+  span_s = float(table["arrival_ns"].max() - table["arrival_ns"].min()) / 1e9
+  summary = summarize(table, RUN)
+  assert summary["arrival_span"] == span_s
+  assert summary["offered_rate"] == pytest.approx(5 / span_s)
+  assert summary["offered_rate_per_chip"] == pytest.approx(5 / span_s / 6)
+  drain = "drain tail: throughput and goodput are below steady state"
+  assert drain in summary["flags"]
+  assert drain not in caveats(
+      RUN.workload, summary | {"duration": 1.1 * span_s}, Facts()
+  )
+
+
+def test_sample_and_ignored_reuse_are_flagged():
+  workload = config.Workload(kind="mooncake")
+  run = dataclasses.replace(RUN, workload=workload)
+  facts = Facts(prefix_reuse_share=0.4)
+  flags = summarize(request_table(hand_made()), run, facts=facts)["flags"]
+  sample = "requests are the mooncake SAMPLE made for pdjax, not the trace"
+  assert sample in flags
+  assert "prefix reuse of 40% ignored: prefix cache is off" in flags
+  real = dataclasses.replace(workload, path="a.csv")
+  run = dataclasses.replace(RUN, workload=real)
+  flags = summarize(request_table(hand_made()), run)["flags"]
+  assert not any("SAMPLE" in f or "reuse" in f for f in flags)
 
 
 def test_facts_are_copied_and_flagged():
