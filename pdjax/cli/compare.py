@@ -1,17 +1,18 @@
 """Finished cells side by side: the tables, and the figures beside them."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pdjax.cli.plan import Part
 from pdjax.cli.uncollected import uncollected
+from pdjax.report import labels
+from pdjax.report.groups import ReportedRun, groups_of
+from pdjax.report.heading import workload_words
 from pdjax.report.plots import LatencySeries, latency_cdfs
-from pdjax.report.tables import ReportedRun, comparison
+from pdjax.report.tables import comparison
 from pdjax.sweep import jsonfile
 
-_LONGEST_LABEL = 19
-"""In characters; longer ones are numbered and listed below the table."""
 _CURVES = 7
 """In a figure at most."""
 
@@ -24,51 +25,89 @@ class Finished:
   folder: Path
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Figure:
+  """Runs that one figure shows, with the names they have in it."""
+
+  runs: Sequence["_Run"]
+  names: Sequence[str]
+  shared: str
+  """Words left out of all names."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Run(ReportedRun):
+  folder: Path
+
+
 def tables(finished: Sequence[Finished]) -> str:
   """The comparison as text."""
-  long = any(len(one.label) > _LONGEST_LABEL for one in finished)
-  numbered = [
-      f"{number}. {one.label}" if long else one.label
-      for number, one in enumerate(finished, start=1)
-  ]
-  runs = [
-      ReportedRun(
-          label=label,
-          summary=jsonfile.read(one.folder / "summary.json"),
-          conditions=jsonfile.read(one.folder / "conditions.json"),
-      )
-      for label, one in zip(numbered, finished, strict=True)
-  ]
-  legend = "\n\n" + "\n".join(numbered) if long else ""
-  return comparison(runs) + legend
+  return comparison([_reported(one) for one in finished])
 
 
 def figures(part: Part, finished: Sequence[Finished]) -> list[Path]:
-  """Latency distributions of all cells, a few to a figure.
+  """Latency distributions, a figure for each block of the tables.
+
+  A block of more runs than can be told apart has several. Figures of an
+  earlier comparison are removed.
 
   Returns:
     The files written.
   """
-  paths = []
-  slo = part.cells.cells[0].run.slo
-  for start in range(0, len(finished), _CURVES):
-    shown = finished[start : start + _CURVES]
-    suffix = f"_{start // _CURVES + 1}" if len(finished) > _CURVES else ""
-    stem = part.store.folder / "figures" / f"latency{suffix}"
+  drawn = list(_figures([_reported(one) for one in finished]))
+  names = (name for figure in drawn for name in figure.names)
+  styles = {name: place for place, name in enumerate(dict.fromkeys(names))}
+  slos = {cell.id[:12]: cell.run.slo for cell in part.cells.cells}
+  folder = part.store.folder / "figures"
+  paths: list[Path] = []
+  for number, figure in enumerate(drawn, start=1):
+    stem = folder / (f"latency_{number}" if len(drawn) > 1 else "latency")
+    slo = slos[figure.runs[0].folder.name[-12:]]
     with uncollected():
-      series = [_series(one) for one in shown]
-    paths += latency_cdfs(series, slo, stem, part.name)
+      series = [
+          _series(run, name, styles[name])
+          for run, name in zip(figure.runs, figure.names, strict=True)
+      ]
+    paths += latency_cdfs(series, slo, stem, _title(part.name, figure))
+  for old in set(folder.glob("latency*")) - set(paths):
+    old.unlink(missing_ok=True)
   return paths
 
 
-def _series(one: Finished) -> LatencySeries:
+def _reported(one: Finished) -> _Run:
+  return _Run(
+      label=one.label,
+      folder=one.folder,
+      summary=jsonfile.read(one.folder / "summary.json"),
+      conditions=jsonfile.read(one.folder / "conditions.json"),
+      config=jsonfile.read(one.folder / "config.json"),
+  )
+
+
+def _figures(runs: Sequence[_Run]) -> Iterator[_Figure]:
+  for group in groups_of(runs):
+    names, shared = labels.shortened([run.label for run in group])
+    for start in range(0, len(group), _CURVES):
+      shown = slice(start, start + _CURVES)
+      yield _Figure(runs=group[shown], names=names[shown], shared=shared)
+
+
+def _title(name: str, figure: _Figure) -> str:
+  words = workload_words(figure.runs[0].conditions)
+  return "; ".join(filter(None, (name, words, figure.shared)))
+
+
+def _series(run: _Run, name: str, style: int) -> LatencySeries:
   from pdjax.eventfile import read_log
   from pdjax.metrics.requests import request_table
 
-  config = jsonfile.read(one.folder / "config.json")
-  summary = jsonfile.read(one.folder / "summary.json")
-  first_token = config["strategy"]["first_token"] or "at_prefill"
-  table = request_table(read_log(one.folder / "events.parquet"), first_token)
+  assert run.config is not None
+  first_token = run.config["strategy"]["first_token"] or "at_prefill"
+  table = request_table(read_log(run.folder / "events.parquet"), first_token)
   return LatencySeries.of(
-      one.label, summary["kind"], table, bool(summary["flags"])
+      name,
+      run.summary["kind"],
+      table,
+      flagged=run.summary["doubtful"],
+      style=style,
   )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pdjax.metrics.conditions import comparable
+from pdjax.report import labels
 from pdjax.sweep import jsonfile
 
 PADDING_POINTS = 5
@@ -25,9 +26,10 @@ _HEAD = (
 
 def proof(runs: Sequence[tuple[str, Path]]) -> str:
   """A table of the measured runs among (label, folder); empty without any."""
+  names, _ = labels.shortened([label for label, _ in runs])
   found = [
       (label, folder, jsonfile.read(folder / "summary.json"))
-      for label, folder in runs
+      for label, (_, folder) in zip(names, runs, strict=True)
   ]
   measured = [one for one in found if one[2]["kind"] == "measured"]
   if not measured:
@@ -59,7 +61,7 @@ def _row(label: str, row: dict[str, Any]) -> str:
       f"{row['p99_generator_lag_ms'] or 0:>11.2f}",
       f"{_verified(row):>17}",
   )
-  return f"{label[:19]:<20}" + "".join(cells)
+  return labels.row(label, "".join(cells))
 
 
 def _verified(row: dict[str, Any]) -> str:

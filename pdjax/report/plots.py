@@ -6,6 +6,7 @@ data, same bytes: nothing in a file depends on the date.
 """
 
 import dataclasses
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,10 @@ _DASHES = (
 )
 _POINTS = 2000
 """Of a curve; more would not be seen and would swell the SVG."""
+_WIDTH_IN, _HEIGHT_IN, _LINE_IN = 10, 3.4, 0.2
+"""Of a figure without its legend, and of a line of that, inches."""
+_LINE_LETTERS, _SAMPLE_LETTERS = 105, 12
+"""What a line of the legend holds, and what a sample of a curve takes."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,13 +52,24 @@ class LatencySeries:
   """`measured` or `simulated`."""
   samples: dict[str, Weighted]
   flagged: bool = False
+  style: int | None = None
+  """Number of its colour and dashes, the same in all figures of an experiment;
+  None takes its place in the figure."""
 
   @classmethod
   def of(
-      cls, label: str, kind: str, table: RequestTable, flagged: bool = False
+      cls,
+      label: str,
+      kind: str,
+      table: RequestTable,
+      *,
+      flagged: bool = False,
+      style: int | None = None,
   ) -> "LatencySeries":
     samples = {metric: table.sample(metric) for metric in PANELS}
-    return cls(label=label, kind=kind, samples=samples, flagged=flagged)
+    return cls(
+        label=label, kind=kind, samples=samples, flagged=flagged, style=style
+    )
 
 
 def latency_cdfs(
@@ -77,65 +93,100 @@ def latency_cdfs(
     raise ValueError(f"{len(series)} runs, at most {len(_COLOURS)} in a figure")
   from matplotlib.figure import Figure
 
-  figure = Figure(figsize=(10, 3.6), layout="constrained")
+  names = _names(series)
+  columns = _legend_columns(names)
+  lines = -(-len(names) // columns) * max(n.count("\n") + 1 for n in names)
+  height_in = _HEIGHT_IN + _LINE_IN * lines
+  figure = Figure(figsize=(_WIDTH_IN, height_in), layout="constrained")
   axes = figure.subplots(1, len(PANELS), sharey=True)
   for panel, metric in zip(axes, PANELS, strict=True):
-    _draw_panel(panel, metric, series, slo)
+    _draw_panel(panel, metric, series, names)
+    _draw_limits(panel, metric, slo)
+    _log_axis(panel)
   axes[0].set_ylabel("share of requests")
   axes[2].set_ylabel("share of gaps")
   handles, labels = axes[0].get_legend_handles_labels()
   figure.legend(
-      handles, labels, loc="outside lower center", ncols=min(3, len(series)),
+      handles, labels, loc="outside lower center", ncols=columns,
       frameon=False, handlelength=4,
   )
   kinds = " and ".join(dict.fromkeys(run.kind.upper() for run in series))
-  figure.suptitle(": ".join(filter(None, (kinds, title))), fontsize=10)
+  heading = ": ".join(filter(None, (kinds, title)))
+  figure.suptitle(textwrap.fill(heading, 110), fontsize=10)
   return _save(figure, stem)
 
 
-def _draw_panel(
-    panel: "Axes", metric: str, series: Sequence[LatencySeries], slo: SLO
-) -> None:
+def _names(series: Sequence[LatencySeries]) -> list[str]:
+  """What the legend calls each run, on several lines if it is long."""
   mixed = len({run.kind for run in series}) > 1
-  for index, run in enumerate(series):
+  names = []
+  for run in series:
     notes = [run.kind] if mixed else []
     notes += ["flagged"] if run.flagged else []
-    label = f"{run.label} ({', '.join(notes)})" if notes else run.label
+    name = f"{run.label} ({', '.join(notes)})" if notes else run.label
+    names.append(textwrap.fill(name, _LINE_LETTERS - _SAMPLE_LETTERS))
+  return names
+
+
+def _legend_columns(names: Sequence[str]) -> int:
+  """As many as fit beside each other."""
+  longest = max(len(line) for name in names for line in name.splitlines())
+  fit = _LINE_LETTERS // (longest + _SAMPLE_LETTERS)
+  return max(1, min(fit, len(names)))
+
+
+def _draw_panel(
+    panel: "Axes",
+    metric: str,
+    series: Sequence[LatencySeries],
+    names: Sequence[str],
+) -> None:
+  panel.set_xscale("log")
+  for place, (run, name) in enumerate(zip(series, names, strict=True)):
+    style = place if run.style is None else run.style
+    turn = style // len(_COLOURS)
     values_ms, share = cdf(run.samples[metric])
     panel.plot(
-        values_ms, share, label=label, color=_COLOURS[index],
-        linestyle=_DASHES[index], linewidth=1.8, drawstyle="steps-post",
-        alpha=0.6 if run.flagged else 1,
+        values_ms, share, label=name, color=_COLOURS[style % len(_COLOURS)],
+        linestyle=_DASHES[(style + turn) % len(_DASHES)], linewidth=1.8,
+        drawstyle="steps-post", alpha=0.6 if run.flagged else 1,
     )
-  _log_axis(panel)
   panel.set_ylim(0, 1)
   panel.set_xlabel(PANELS[metric])
   panel.grid(True, which="major", color="0.88", linewidth=0.6)
   panel.spines[["top", "right"]].set_visible(False)
-  _draw_limits(panel, metric, slo)
 
 
 def _log_axis(panel: "Axes") -> None:
-  """A logarithmic axis with plain numbers at 1, 2 and 5."""
-  from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+  """A logarithmic axis with plain numbers, as many as have room."""
+  from matplotlib.ticker import (
+      FuncFormatter,
+      LogLocator,
+      MaxNLocator,
+      NullFormatter,
+  )
 
-  panel.set_xscale("log")
-  panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+  low, high = panel.get_xlim()
+  if high < 5 * low:  # may hold but one of 1, 2 and 5
+    panel.xaxis.set_major_locator(MaxNLocator(4, steps=(1, 2, 5, 10)))
+  else:
+    subs = (1, 2, 5) if high < 150 * low else (1,)
+    panel.xaxis.set_major_locator(LogLocator(subs=subs))
   panel.xaxis.set_major_formatter(FuncFormatter(lambda ms, _: f"{ms:g}"))
   panel.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _draw_limits(panel: "Axes", metric: str, slo: SLO) -> None:
-  """A vertical line at each limit; run terms also where they must hold."""
-  for term in terms_of(slo):
-    if term.metric != metric:
-      continue
+  """A vertical line at each limit, named above the panel, where no curve is;
+  run terms also where they must hold."""
+  own = [term for term in terms_of(slo) if term.metric == metric]
+  for place, term in enumerate(own):
     limit_ms = term.limit_s * 1e3
     panel.axvline(limit_ms, color="0.25", linewidth=1, linestyle=(0, (2, 2)))
     panel.annotate(
-        f"SLO {term}", (limit_ms, 0.02), xytext=(-3, 0),
-        textcoords="offset points", rotation=90, ha="right", va="bottom",
-        fontsize=7, color="0.25",
+        f"SLO {term}", (limit_ms, 1), xytext=(0, 2 + 8 * place),
+        xycoords=("data", "axes fraction"), textcoords="offset points",
+        ha="center", va="bottom", fontsize=7, color="0.25",
     )
     if term.statistic[1:].isdigit():
       panel.plot(

@@ -1,32 +1,21 @@
 """Runs side by side as plain text, at most 96 columns wide.
 
 Every block says first whether it was measured or simulated and under what
-conditions. Measured and simulated runs never share a block, because their
-numbers never form a ratio; runs whose contracts differ are marked.
+conditions. Only runs whose numbers may form a ratio share a block: of one kind
+and one contract, or else under a line that says what differs.
 
 Figures come from `pdjax.metrics.summary`, conditions from
 `pdjax.metrics.conditions`; nothing is computed here.
 """
 
 import dataclasses
-import textwrap
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pdjax.metrics.breakdown import PARTS
-from pdjax.metrics.conditions import comparable
-
-WIDTH = 96
-_LABEL = 20
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ReportedRun:
-  """One run as reports show it."""
-
-  label: str
-  summary: Mapping[str, Any]
-  conditions: Mapping[str, Any]
+from pdjax.report import labels
+from pdjax.report.groups import ReportedRun, groups_of, unequal
+from pdjax.report.heading import heading, wrapped
+from pdjax.report.noise import noise
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,6 +25,8 @@ class _Column:
   key: str
   scale: float = 1
   width: int = 7
+  significant: bool = False
+  """Three digits however small; else two after the point."""
 
 
 _LATENCY = (
@@ -49,7 +40,10 @@ _LATENCY = (
     _Column("ITL,ms", "p99", "p99_itl_ms", width=6),
     _Column("output", "tok/s", "output_throughput"),
     _Column("SLO", "%", "slo_attainment", 100, 6),
-    _Column("goodput", "/s/chip", "request_goodput_per_chip", width=8),
+    _Column(
+        "goodput", "/s/chip", "request_goodput_per_chip", width=9,
+        significant=True,
+    ),
 )
 
 _BREAKDOWN = (
@@ -71,11 +65,15 @@ _BREAKDOWN = (
 
 def comparison(runs: Sequence[ReportedRun]) -> str:
   """Blocks of latencies and time parts, measured runs first."""
-  blocks = []
-  for kind in ("measured", "simulated"):
-    alike = [run for run in runs if run.summary["kind"] == kind]
-    if alike:
-      blocks.append(_block(kind, alike))
+  groups = groups_of(runs)
+  blocks = [_block(group) for group in groups]
+  kinds = {group[0].summary["kind"] for group in groups}
+  if len(groups) > len(kinds):
+    fields = ", ".join(unequal([group[0] for group in groups]))
+    blocks.insert(0, "\n".join(wrapped(
+        f"{len(groups)} blocks: contracts differ in {fields}; nothing is"
+        " compared across blocks"
+    )))
   return "\n\n".join(blocks)
 
 
@@ -90,92 +88,59 @@ def breakdown_table(runs: Sequence[ReportedRun]) -> str:
   return _table(runs, _BREAKDOWN)
 
 
-def heading(kind: str, runs: Sequence[ReportedRun]) -> str:
-  """What the runs have in common, wrapped to the table's width."""
-  contract = runs[0].conditions["contract"]
-  parts = [
-      f"{contract['model']} {contract['dtype']}",
-      f"{contract['chips']} x {contract['chip'] or 'device'}",
-      _workload(runs[0]),
-      _slo(contract["slo"]),
-      _anchors(runs),
-      *dict.fromkeys(note for r in runs for note in r.conditions["notes"]),
+def _block(given: Sequence[ReportedRun]) -> str:
+  short, shared = labels.shortened([run.label for run in given])
+  runs = [
+      dataclasses.replace(run, label=label)
+      for run, label in zip(given, short, strict=True)
   ]
-  lines = _wrapped(f"{kind.upper()}  {'; '.join(filter(None, parts))}")
-  unequal = sorted({
-      field
-      for run in runs[1:]
-      for field in comparable(runs[0].conditions, run.conditions)
-  })
-  if unequal:
-    lines += _wrapped(
-        f"NOT COMPARABLE  runs differ in {', '.join(unequal)}"
-    )
-  return "\n".join(lines)
-
-
-def _block(kind: str, runs: Sequence[ReportedRun]) -> str:
   parts = [
-      heading(kind, runs),
+      heading(runs[0].summary["kind"], runs, shared),
       latency_table(runs),
+      "\n".join(line for part in noise(runs).splitlines()
+                for line in wrapped(part)),
       "Where the time of a request went, mean ms\n" + breakdown_table(runs),
+      "\n".join([*_sentences(runs, "flags", "!"),
+                 *_sentences(runs, "notes", "-")]),
   ]
-  flagged = [
+  return "\n\n".join(filter(None, parts))
+
+
+def _sentences(
+    runs: Sequence[ReportedRun], field: str, mark: str
+) -> list[str]:
+  """What is to be said of runs; what holds of all is said once."""
+  owners: dict[str, list[str]] = {}
+  for run in runs:
+    for sentence in run.summary[field]:
+      owners.setdefault(sentence, []).append(run.label)
+  return [
       line
-      for run in runs
-      for flag in run.summary["flags"]
-      for line in _wrapped(f"! {run.label}: {flag}")
+      for sentence, names in owners.items()
+      for line in wrapped(f"{mark} {_names(names, len(runs))}: {sentence}")
   ]
-  if flagged:
-    parts.append("\n".join(flagged))
-  return "\n\n".join(parts)
 
 
-def _workload(run: ReportedRun) -> str:
-  contract, workload = run.conditions["contract"], run.conditions["workload"]
-  arrival, rate = contract.get("arrival"), contract.get("rate_per_s")
-  timing = f"{arrival} {rate:g}/s" if rate else arrival
-  requests = f"{run.summary['sent']} requests"
-  return " ".join(filter(None, (requests, workload.get("kind"), timing)))
-
-
-def _anchors(runs: Sequence[ReportedRun]) -> str:
-  """Where the first token is released, if it matters to any run."""
-  anchors = (
-      run.conditions["contract"]["first_token_anchor"] for run in runs
-  )
-  names = " and ".join(dict.fromkeys(filter(None, anchors)))
-  return f"first token at {names}" if names else ""
-
-
-def _slo(slo: Mapping[str, Any]) -> str:
-  if not slo["terms"]:
-    return "no SLO"
-  terms = " and ".join(
-      f"{metric} <= {limit_s:g} s"
-      if scope == "request" else f"{statistic} {metric} <= {limit_s:g} s"
-      for metric, statistic, scope, limit_s in slo["terms"]
-  )
-  return f"SLO {terms} for {slo['attainment']:.0%}"
+def _names(names: Sequence[str], total: int) -> str:
+  return "all runs" if 1 < len(names) == total else ", ".join(names)
 
 
 def _table(runs: Sequence[ReportedRun], columns: Sequence[_Column]) -> str:
   lines = [
       _groups(columns),
-      " " * _LABEL + "".join(f"{c.head:>{c.width}}" for c in columns),
+      " " * labels.WIDTH + "".join(f"{c.head:>{c.width}}" for c in columns),
   ]
   for run in runs:
     values = [
-        f"{_number(run.summary.get(c.key), c.scale):>{c.width}}"
-        for c in columns
+        f"{_number(run.summary.get(c.key), c):>{c.width}}" for c in columns
     ]
-    lines.append(_cut(run.label, _LABEL).ljust(_LABEL) + "".join(values))
+    lines.append(labels.row(run.label, "".join(values)))
   return "\n".join(line.rstrip() for line in lines)
 
 
 def _groups(columns: Sequence[_Column]) -> str:
   """The upper header line: each group's name over the end of its columns."""
-  line, index = " " * _LABEL, 0
+  line, index = " " * labels.WIDTH, 0
   while index < len(columns):
     end = index + 1
     name = columns[index].group
@@ -186,21 +151,13 @@ def _groups(columns: Sequence[_Column]) -> str:
   return line
 
 
-def _number(value: float | None, scale: float) -> str:
+def _number(value: float | None, column: _Column) -> str:
   """Three digits or whole numbers; a dash where there is nothing."""
   if value is None:
     return "-"
-  scaled = value * scale
+  scaled = value * column.scale
+  if column.significant and 1e-4 < scaled < 1:
+    return f"{scaled:.3g}"
   if scaled >= 1e6 or 0 < scaled < 0.005:
     return f"{scaled:.0e}"
   return f"{scaled:.{2 if scaled < 10 else 1 if scaled < 100 else 0}f}"
-
-
-def _cut(text: str, width: int) -> str:
-  return text if len(text) < width else text[: width - 2] + "~"
-
-
-def _wrapped(text: str) -> list[str]:
-  return textwrap.wrap(
-      text, WIDTH, subsequent_indent="  ", break_long_words=False
-  )

@@ -8,12 +8,9 @@ from pdjax import config
 from pdjax.metrics.conditions import conditions
 from pdjax.metrics.requests import request_table
 from pdjax.metrics.summary import summarize
-from pdjax.report.tables import (
-  WIDTH,
-  ReportedRun,
-  comparison,
-  latency_table,
-)
+from pdjax.report.groups import ReportedRun
+from pdjax.report.heading import WIDTH
+from pdjax.report.tables import comparison, latency_table
 from tests.metrics.scripted import hand_made
 
 RUN = config.Run(
@@ -50,14 +47,64 @@ def test_kinds_get_blocks_of_their_own():
   assert "\nsim" in simulated and "\nmes" not in simulated
 
 
-def test_unequal_contracts_are_marked():
-  other = _reported("b", slo=config.SLO(ttft_s=0.5))
-  text = comparison([_reported("a"), other])
-  assert "NOT COMPARABLE  runs differ in slo" in text
+def _at_rate(label: str, rate: float, **change) -> ReportedRun:
+  run = _reported(label, **change)
+  workload = WORKLOAD | {"rate_per_s": rate}
+  contract = run.conditions["contract"] | {"rate_per_s": rate}
+  conditions = run.conditions | {"contract": contract, "workload": workload}
+  return dataclasses.replace(run, conditions=conditions)
 
 
-def test_flags_stand_under_the_numbers():
-  assert "! a: p99 from 3 requests" in comparison([_reported("a")])
+def test_a_sweep_over_the_contract_has_a_block_for_each():
+  runs = [_at_rate(f"{name} rate={r}", r) for name in "ab" for r in (2, 8)]
+  text = comparison(runs)
+  first, at_2, at_8 = text.split("SIMULATED")
+  assert first.startswith("2 blocks: contracts differ in rate_per_s; nothing")
+  assert "poisson 2/s" in at_2 and "poisson 8/s" in at_8
+  for block, rate in ((at_2, 2), (at_8, 8)):
+    shown = [line for line in block.splitlines() if "rate=" in line]
+    assert [line.split(" rate=")[0] for line in shown] == list("ab") * 2
+    assert all(f"rate={rate} " in line for line in shown)
+    assert "NOT COMPARABLE" not in block
+
+
+def test_another_number_of_chips_stays_but_is_marked():
+  one = config.Cluster(split="1C", chip="h100-sxm")
+  text = comparison([_reported("a"), _reported("b", cluster=one)])
+  assert text.count("SIMULATED") == 1
+  assert "NOT COMPARABLE  runs differ in chips" in text
+
+
+def test_a_sample_is_never_called_a_trace():
+  run = _reported("a")
+  workload = {"kind": "azure", "arrival": "trace", "sample": True}
+  contract = run.conditions["contract"] | {
+      "arrival": "trace", "rate_per_s": None,
+  }
+  conditions = run.conditions | {"contract": contract, "workload": workload}
+  (text,) = [comparison([dataclasses.replace(run, conditions=conditions)])]
+  flat = " ".join(text.split())
+  assert "5 requests azure SAMPLE made for pdjax, not the trace;" in flat
+  assert "azure trace" not in flat
+
+
+def test_offered_rate_and_link_are_in_the_heading():
+  run = _reported("a")
+  pools = [{"role": "P", "link_bytes_per_s": 450e9}, {"role": "D"}]
+  run = dataclasses.replace(
+      run,
+      summary=run.summary | {"offered_rate": 6.0, "offered_rate_per_chip": 2.0},
+      conditions=run.conditions | {"design": {"pools": pools}},
+  )
+  flat = " ".join(comparison([run]).split())
+  assert "offered 6/s (2/s/chip)" in flat and "link 450 GB/s" in flat
+
+
+def test_flags_and_notes_stand_under_the_numbers():
+  text = comparison([_reported("a"), _reported("b")])
+  assert "! all runs: 2 of 5 requests did not finish" in text
+  assert "- all runs: p99 from 3 requests" in text
+  assert "- a: p99 from 3 requests" in comparison([_reported("a")])
 
 
 def test_narrow_and_aligned():
@@ -65,7 +112,31 @@ def test_narrow_and_aligned():
   text = comparison([_reported("a"), long])
   assert max(map(len, text.splitlines())) <= WIDTH
   rows = latency_table([_reported("a"), long]).splitlines()
+  assert rows.pop(3) == long.label
   assert len({len(row) for row in rows[1:]}) == 1
+
+
+def test_swept_values_are_always_visible():
+  values = (128, 256)
+  runs = [_reported(f"4C chunked chunk_size={value}") for value in values]
+  text = comparison(runs)
+  assert "all runs 4C chunked" in text
+  for value in values:
+    assert f"\nchunk_size={value} " in text
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "-"), (0.0, "0.00"), (0.000123, "0.000123"), (1e-5, "1e-05"),
+        (0.0459, "0.0459"), (1.5, "1.50"), (23.45, "23.4"),
+    ],
+)
+def test_goodput_has_three_digits(value, shown):
+  run = _reported("a")
+  summary = {**run.summary, "request_goodput_per_chip": value}
+  row = latency_table([dataclasses.replace(run, summary=summary)])
+  assert row.split()[-1] == shown
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,104 @@
+"""What the runs of a block have in common, in words."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pdjax.report.groups import ReportedRun, unequal
+
+WIDTH = 96
+"""Columns that reports keep to."""
+
+
+def heading(
+    kind: str, runs: Sequence[ReportedRun], shared: str = ""
+) -> str:
+  """Kind and conditions, wrapped; `shared` are words left out of labels."""
+  contract = runs[0].conditions["contract"]
+  parts = [
+      f"all runs {shared}" if shared else "",
+      f"{contract['model']} {contract['dtype']}",
+      _weights(runs[0]),
+      f"{contract['chips']} x {contract['chip'] or 'device'}",
+      _workload(runs[0]),
+      _offered(runs),
+      _slo(contract["slo"]),
+      _anchors(runs),
+      _links(runs) if kind == "simulated" else "",
+      *dict.fromkeys(note for r in runs for note in r.conditions["notes"]),
+  ]
+  lines = wrapped(f"{kind.upper()}  {'; '.join(filter(None, parts))}")
+  if fields := unequal(runs):
+    lines += wrapped(f"NOT COMPARABLE  runs differ in {', '.join(fields)}")
+  return "\n".join(lines)
+
+
+def workload_words(conditions: Mapping[str, Any]) -> str:
+  """The requests in a few words, such as `azure trace` or `poisson 4/s`."""
+  contract, workload = conditions["contract"], conditions["workload"]
+  arrival, rate = contract.get("arrival"), contract.get("rate_per_s")
+  kind = workload.get("kind")
+  if workload.get("sample"):
+    # Even with the file's own arrival times, none of it is the trace.
+    kind = f"{kind} SAMPLE made for pdjax, not the trace"
+    arrival = f"{arrival} arrivals" if rate else None
+  timing = f"{arrival} {rate:g}/s" if rate else arrival
+  return " ".join(filter(None, (kind, timing)))
+
+
+def wrapped(text: str) -> list[str]:
+  return textwrap.wrap(
+      text, WIDTH, subsequent_indent="  ", break_long_words=False
+  )
+
+
+def _weights(run: ReportedRun) -> str:
+  file = run.conditions["design"].get("weights", {}).get("file")
+  return f"weights {file}" if file else ""
+
+
+def _workload(run: ReportedRun) -> str:
+  words = workload_words(run.conditions)
+  return f"{run.summary['sent']} requests {words}".rstrip()
+
+
+def _offered(runs: Sequence[ReportedRun]) -> str:
+  """Requests over the span of their arrivals; per chip where one holds."""
+  rate = runs[0].summary.get("offered_rate")
+  if rate is None:
+    return ""
+  each = {run.summary["offered_rate_per_chip"] for run in runs}
+  per_chip = f" ({each.pop():.3g}/s/chip)" if len(each) == 1 else ""
+  return f"offered {rate:.3g}/s{per_chip}"
+
+
+def _anchors(runs: Sequence[ReportedRun]) -> str:
+  """Where the first token is released, if it matters to any run."""
+  anchors = (
+      run.conditions["contract"]["first_token_anchor"] for run in runs
+  )
+  names = " and ".join(dict.fromkeys(filter(None, anchors)))
+  return f"first token at {names}" if names else ""
+
+
+def _links(runs: Sequence[ReportedRun]) -> str:
+  """Bandwidths of the links that pages move over."""
+  found = {
+      pool.get("link_bytes_per_s")
+      for run in runs
+      for pool in run.conditions["design"]["pools"]
+      if run.conditions["contract"]["first_token_anchor"]
+  }
+  each = [f"{speed / 1e9:.3g}" for speed in sorted(filter(None, found))]
+  return f"link {' and '.join(each)} GB/s" if each else ""
+
+
+def _slo(slo: Mapping[str, Any]) -> str:
+  if not slo["terms"]:
+    return "no SLO"
+  terms = " and ".join(
+      f"{metric} <= {limit_s:g} s"
+      if scope == "request" else f"{statistic} {metric} <= {limit_s:g} s"
+      for metric, statistic, scope, limit_s in slo["terms"]
+  )
+  return f"SLO {terms} for {slo['attainment']:.0%}"
