@@ -1,10 +1,12 @@
 """One run, from its config to its folder of results.
 
 `python -m pdjax.cli.cell CONFIG.json FOLDER` does it in a process of its own;
-what it prints is its progress.
+what it prints is its progress. With a finished run's `config.json` and a new
+folder it does that run again.
 """
 
 import dataclasses
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -16,10 +18,11 @@ from pdjax.cli.uncollected import uncollected
 from pdjax.cli.watch import Watch
 from pdjax.config import ConfigError, Run
 from pdjax.events import Log
+from pdjax.metrics.provenance import now, provenance
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.schedule.world import World
-from pdjax.sweep import jsonfile
+from pdjax.sweep import devices, jsonfile
 from pdjax.workload.build import build
 from pdjax.workload.workload import Workload
 
@@ -37,7 +40,7 @@ def run_cell(run: Run, folder: Path, progress: Say) -> None:
     ConfigError: the config asks for what there is not.
     Stalled, LawBroken: the scheduler is wrong.
   """
-  started = time.monotonic()
+  started, started_at = time.monotonic(), now()
   workload = build(run.workload)
   plant = plant_of(run, workload, progress)
   try:
@@ -46,7 +49,13 @@ def run_cell(run: Run, folder: Path, progress: Say) -> None:
     with uncollected():
       log = serve(policy_of(run), plant.backend, world, watch)
     check_laws(world, workload)
+    made_by = provenance(
+        started=started_at, folder=folder, devices=plant.devices
+    )
     _write(run, workload, plant, log, folder)
+    jsonfile.write(
+        folder / "provenance.json", made_by | {"costs": list(plant.costs)}
+    )
   finally:
     plant.close()
   jsonfile.write(
@@ -79,7 +88,6 @@ def _write(
 ) -> None:
   from pdjax.eventfile import write_log
   from pdjax.metrics.conditions import conditions
-  from pdjax.metrics.provenance import provenance
   from pdjax.metrics.requests import request_table, write_requests
   from pdjax.metrics.summary import summarize
   from pdjax.workload.statistics import describe
@@ -89,10 +97,6 @@ def _write(
   jsonfile.write(
       folder / "conditions.json",
       conditions(run, workload.conditions, **plant.conditions),
-  )
-  jsonfile.write(
-      folder / "provenance.json",
-      provenance(devices=plant.devices) | {"costs": list(plant.costs)},
   )
   write_log(log, folder / "events.parquet")
   plant.write(folder)
@@ -111,11 +115,35 @@ def _write(
   jsonfile.write(folder / "summary.json", summary | more | schema.flat(tree))
 
 
-def main(arguments: list[str]) -> int:
-  config, folder = arguments
+def _read(config: Path) -> Run:
+  tree = jsonfile.read(config)
+  if tree is None:
+    raise ConfigError([f"{config}: not a run's config.json"])
+  return schema.run_from_tree(tree)
+
+
+def _make(folder: Path) -> None:
+  """A folder to write to; a finished run is never overwritten."""
   try:
-    run = schema.run_from_tree(jsonfile.read(Path(config)))
-    run_cell(run, Path(folder), lambda text: print(text, flush=True))
+    folder.mkdir(parents=True, exist_ok=True)
+    taken = any(folder.iterdir())
+  except OSError as error:
+    raise ConfigError([f"{folder}: cannot be written to: {error}"]) from error
+  if taken:
+    raise ConfigError([f"{folder}: not empty; name a new folder"])
+
+
+def main(arguments: list[str]) -> int:
+  if len(arguments) != 2 or arguments[0].startswith("-"):
+    print("usage: python -m pdjax.cli.cell CONFIG.json NEW_FOLDER")
+    return 0 if arguments in (["--help"], ["-h"]) else 2
+  config, folder = map(Path, arguments)
+  try:
+    run = _read(config)
+    _make(folder)
+    if run.backend.kind == "jax":
+      os.environ.update(devices.environment(run))  # JAX is not loaded yet
+    run_cell(run, folder, lambda text: print(text, flush=True))
   except ConfigError as error:
     print("; ".join(error.errors), file=sys.stderr)
     return 2

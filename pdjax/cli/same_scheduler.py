@@ -49,9 +49,21 @@ class Measured:
     )
 
 
-def show(folder: Path, say: Say) -> None:
-  """Prints the proof for all runs of an experiment."""
-  runs = _read(folder)
+def show(folder: Path, say: Say) -> Path:
+  """Prints the proof for all runs of an experiment; the file that keeps it."""
+  told: list[str] = []
+
+  def both(text: str) -> None:
+    told.append(text)
+    say(text)
+
+  _prove(_read(folder), both)
+  path = folder / "same_scheduler.txt"
+  jsonfile.write_text(path, "\n".join(told) + "\n")
+  return path
+
+
+def _prove(runs: Sequence[Measured], say: Say) -> None:
   for one in runs:
     _replay(one, say)
   say(_HEADING)

@@ -4,6 +4,9 @@ Finished cells are kept as they finish; what fails is listed at the end.
 """
 
 import contextlib
+import json
+import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +14,8 @@ from pathlib import Path
 from pdjax.cli import cell as cell_module
 from pdjax.cli.plan import Part, made_by
 from pdjax.cli.proof import proof
-from pdjax.sweep import launch
+from pdjax.metrics import provenance
+from pdjax.sweep import jsonfile, launch
 from pdjax.sweep.cells import Cell
 
 
@@ -33,6 +37,9 @@ def run(parts: list[Part]) -> list[str]:
   """Runs all experiments in order; returns a line for each failure."""
   failures: list[str] = []
   folders: dict[str, Path] = {}
+  written: list[Path] = []
+  # Processes that do runs inherit it.
+  os.environ[provenance.COMMAND] = json.dumps(sys.orig_argv)
   for number, part in enumerate(parts, start=1):
     say(_head(part, number, len(parts)))
     folders[part.name] = part.store.folder
@@ -40,12 +47,13 @@ def run(parts: list[Part]) -> list[str]:
       failures += _run_cells(part)
       _compare(part)
     if part.then is not None:
-      failures += _call_then(part, folders)
+      failures += _call_then(part, folders, written)
   if failures:
     say("\nfailed:")
     for line in failures:
       say(f"  {line}")
-  where = ", ".join(str(f) for f in folders.values() if f.is_dir())
+  places = [folder for folder in folders.values() if folder.is_dir()]
+  where = ", ".join(map(str, [*places, *written]))
   say(f"\nresults: {where}")
   return failures
 
@@ -99,9 +107,17 @@ def _keep(
     tell(cell, f"FAILED: {outcome.message}")
     return [f"{part.name} {cell.label}: {outcome.message} (see {folder})"]
   status = {"made_by": made_by(cell), "finished": _now()}
+  _place(outcome.job.folder, part.store.folder / "runs" / cell.folder_name)
   part.store.finish(cell, outcome.job.folder, status)
   tell(cell, f"done in {outcome.seconds:.0f} s")
   return []
+
+
+def _place(temporary: Path, final: Path) -> None:
+  """Says in a run's provenance how it is repeated from its final folder."""
+  path = temporary / "provenance.json"
+  told = jsonfile.read(path) | {"repeat": provenance.repeat_command(final)}
+  jsonfile.write(path, told)
 
 
 def _now() -> str:
@@ -140,11 +156,16 @@ def _compare(part: Part) -> None:
     compare.figures(part, finished)
 
 
-def _call_then(part: Part, folders: dict[str, Path]) -> list[str]:
+def _call_then(
+    part: Part, folders: dict[str, Path], written: list[Path]
+) -> list[str]:
+  """Calls a reader of results; a path it returns is a file it wrote."""
   assert part.then is not None
   folder = folders[part.experiment.reads or part.name]
   try:
-    part.then(folder, say)
+    made = part.then(folder, say)
   except Exception as error:  # a reader of results must not lose them
     return [f"{part.name}: {launch.message_of(error)}"]
+  if isinstance(made, Path):
+    written.append(made)
   return []

@@ -6,8 +6,10 @@ and `status.json`.
 
 import datetime
 import importlib.metadata
+import json
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,20 +22,46 @@ _PACKAGES = (
 )
 
 
+COMMAND = "PDJAX_COMMAND"
+"""Environment variable: the user's command line as JSON, for processes that do
+a part of the work."""
+
+
+def now() -> str:
+  """The time of day in UTC, to the second."""
+  return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def repeat_command(folder: Path) -> str:
+  """Does the run in `folder` again, into a folder still to be named."""
+  config = shlex.quote(str(folder / "config.json"))
+  return f"python -m pdjax.cli.cell {config} NEW_FOLDER"
+
+
 def provenance(
-    *, command: Sequence[str] | None = None, devices: Sequence[str] = ()
+    *,
+    started: str,
+    folder: Path,
+    command: Sequence[str] | None = None,
+    devices: Sequence[str] = (),
 ) -> dict[str, Any]:
   """What `provenance.json` holds.
 
   Args:
-    command: the command line; None takes this process's.
+    started: when the run did, from `now`.
+    folder: where its files are.
+    command: the command line; None takes the user's, which is this process's
+      unless the environment says another.
     devices: kinds of the devices used, one word each.
   """
+  if command is None:
+    told = os.environ.get(COMMAND)
+    command = json.loads(told) if told else sys.orig_argv
   return {
-      "started": datetime.datetime.now(datetime.UTC).isoformat(
-          timespec="seconds"
-      ),
-      "command": list(sys.argv if command is None else command),
+      "started": started,
+      "command": list(command),
+      "repeat": repeat_command(folder),
+      "directory": str(Path.cwd()),
       "python": platform.python_version(),
       "platform": platform.platform(),
       "machine": platform.machine(),

@@ -2,12 +2,13 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 
 import pytest
 
-from pdjax.cli import session
+from pdjax.cli import cell, session
 
 
 def files(folder):
@@ -127,6 +128,27 @@ def test_dry_run_and_print_config_write_nothing(command, folder):
   assert files(folder) == {"x.py"}
 
 
+def test_a_run_is_repeated_from_its_folder(command, folder, capsys):
+  command()
+  (run,) = (folder / "results/x/runs").iterdir()
+  told = json.loads((run / "provenance.json").read_text())
+  assert told["command"] == sys.orig_argv
+  assert told["started"] <= json.loads((run / "status.json").read_text())[
+      "finished"
+  ]
+  *python, config, new = shlex.split(told["repeat"])
+  assert python == ["python", "-m", "pdjax.cli.cell"]
+  assert cell.main([config, new]) == 0
+  for name in ("summary.json", "events.parquet", "conditions.json"):
+    assert (folder / new / name).read_bytes() == (run / name).read_bytes()
+  capsys.readouterr()
+  assert cell.main([config, new]) == 2
+  assert capsys.readouterr().err == f"{new}: not empty; name a new folder\n"
+  assert cell.main(["nowhere.json", "other"]) == 2
+  assert "nowhere.json: not a run's config.json" in capsys.readouterr().err
+  assert cell.main([]) == 2 and not (folder / "other").exists()
+
+
 def test_a_failing_cell_is_told_and_the_others_go_on(command, folder):
   (folder / "mine.py").write_text(
       "class Rule:\n  def batch(self, worker, world):\n"
@@ -236,6 +258,7 @@ import json
 def read(folder, say):
   rows = json.loads((folder / "summary.json").read_text())
   say(f"{folder.name} has {len(rows)} rows")
+  return folder / "look.txt"
 
 
 def get_config():
@@ -259,4 +282,5 @@ def test_blocks_run_in_order_and_read_each_other(command, folder, monkeypatch):
   assert status == 0
   assert out.index("[1/2] run: 2 cells") < out.index("[2/2] look: reads run")
   assert "run has 2 rows" in out
+  assert out.endswith("results/blocks/run/look.txt\n")
   assert (folder / "results/blocks/run/summary.json").exists()

@@ -2,17 +2,35 @@
 
 import json
 import subprocess
+import sys
+from pathlib import Path
 
 from pdjax import __version__
-from pdjax.metrics.provenance import git_state, provenance
+from pdjax.metrics.provenance import COMMAND, git_state, now, provenance
 
 
 def test_names_versions_and_command():
-  facts = provenance(command=["python", "x"], devices=["cpu"])
+  facts = provenance(
+      started="then", folder=Path("a b"), command=["python", "x"],
+      devices=["cpu"],
+  )
+  assert facts["started"] == "then"
+  assert facts["repeat"] == (
+      "python -m pdjax.cli.cell 'a b/config.json' NEW_FOLDER"
+  )
   assert facts["packages"]["numpy"] and facts["packages"]["jax"]
   assert facts["packages"]["pdjax"] == __version__
   assert facts["command"] == ["python", "x"] and facts["devices"] == ["cpu"]
   assert json.loads(json.dumps(facts)) == facts
+
+
+def test_the_users_command_comes_through_the_environment(monkeypatch):
+  monkeypatch.setenv(COMMAND, '["python", "-m", "pdjax.experiment"]')
+  facts = provenance(started=now(), folder=Path("x"))
+  assert facts["command"] == ["python", "-m", "pdjax.experiment"]
+  monkeypatch.delenv(COMMAND)
+  facts = provenance(started=now(), folder=Path("x"))
+  assert facts["command"] == sys.orig_argv
 
 
 def test_commit_only_of_the_packages_own_checkout(tmp_path):
