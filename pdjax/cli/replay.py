@@ -17,8 +17,9 @@ Feeds a run's recorded events to the scheduler; every command must come again.
 
   python -m pdjax.replay FOLDER...
 
-FOLDER is a run's folder, or an experiment's, which means all its runs. Exit
-status: 0 all commands identical, 1 some are not, 2 no such run.
+FOLDER is a run's folder, or an experiment's, which means all its runs, or that
+of a config with blocks, which means all of theirs. Exit status: 0 all commands
+identical, 1 some are not, 2 no such run.
 """
 
 
@@ -45,10 +46,17 @@ def replay_run(folder: Path):
 
 
 def runs_in(folder: Path) -> list[Path]:
-  """The folder itself, or the runs of an experiment's folder."""
-  if not (folder / "runs").is_dir():
-    return [folder]
-  return sorted((folder / "runs").glob("[!.]*"))
+  """The folder itself, or the runs of an experiment or of its blocks."""
+  for pattern in ("runs/[!.]*", "*/runs/[!.]*"):
+    if found := sorted(folder.glob(pattern)):
+      return found
+  return [folder]
+
+
+def _name(run: Path, given: Path) -> str:
+  """A run within what was asked for, `runs/` left out: `block/run`."""
+  parts = run.relative_to(given).parts
+  return "/".join(part for part in parts if part != "runs") or run.name
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -57,11 +65,13 @@ def main(arguments: Sequence[str]) -> int:
     return 0 if arguments else 2
   diverged = False
   try:
-    for folder in (run for name in arguments for run in runs_in(Path(name))):
-      result = replay_run(folder)
+    for given, run in (
+        (path, run) for path in map(Path, arguments) for run in runs_in(path)
+    ):
+      result = replay_run(run)
       print(
-          f"{folder.name}: {result.identical} of {result.commands} commands"
-          " identical"
+          f"{_name(run, given)}: {result.identical} of {result.commands}"
+          " commands identical"
       )
       if result.difference:
         diverged = True

@@ -1,5 +1,7 @@
 """Recorded runs replay from their folders."""
 
+import sys
+
 from pdjax.cli.replay import main
 
 
@@ -12,6 +14,24 @@ def test_every_run_of_an_experiment_replays(command, folder, capsys):
   for line in lines:
     done, _, total = line.partition(": ")[2].split()[:3]
     assert done == total and int(total) > 10
+
+
+BLOCKS = """
+import x
+
+def get_config():
+  return {"blocks": {"one": x.get_config(), "two": x.get_config()}}
+"""
+
+
+def test_all_blocks_of_a_config_replay(command, folder, capsys, monkeypatch):
+  monkeypatch.syspath_prepend(folder)
+  monkeypatch.delitem(sys.modules, "x", raising=False)
+  (folder / "b.py").write_text(BLOCKS)
+  assert command(config="b")[0] == 0
+  assert main(["results/b"]) == 0
+  lines = capsys.readouterr().out.splitlines()
+  assert [line.partition("/")[0] for line in lines] == ["one", "two"]
 
 
 def test_another_policy_does_not_replay(command, folder, capsys):
