@@ -3,11 +3,12 @@
 Imports JAX; only a measured cell's own process imports this.
 """
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pdjax.cli.plant import Plant
+from pdjax.cli.plant import Plant, held
 from pdjax.cli.watch import Throttle
 from pdjax.config import Run
 from pdjax.engine import capacity
@@ -48,16 +49,21 @@ def measured(
   )
   progress(f"{sum(backend.num_programs)} programs compiled, serving")
   found = backend.conditions
+  pool_pages = capacity.pool_pages_of(run)
 
   def examine() -> tuple[Facts, dict[str, Any]]:
     return _examine(run, workload, backend, progress)
 
   return Plant(
       backend=backend,
-      pool_pages=capacity.pool_pages_of(run),
+      pool_pages=pool_pages,
       conditions={
           "chip": found["device_kind"],
           "chips": found["devices_used"],
+          "weights": _identity(file) if file else None,
+          "workers": [
+              held(pages, run.cluster.page_tokens) for pages in pool_pages
+          ],
           "notes": found["notes"],
       },
       devices=[found["device_kind"]] * found["devices_used"],
@@ -65,6 +71,13 @@ def measured(
       write=lambda folder: _write_tokens(backend, folder / "tokens.parquet"),
       close=backend.close,
   )
+
+
+def _identity(file: Path) -> dict[str, str]:
+  """A weights file by name, which tells its quantisation, and content."""
+  with file.open("rb") as opened:
+    digest = hashlib.file_digest(opened, "sha256").hexdigest()
+  return {"file": file.name, "sha256": digest}
 
 
 def _examine(

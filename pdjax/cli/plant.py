@@ -51,14 +51,32 @@ def plant_of(run: Run, workload: Workload, progress: Say) -> Plant:
 
 def _simulated(run: Run, workload: Workload) -> Plant:
   from pdjax.simulate.cluster import cluster_of
+  from pdjax.simulate.links import PS_PER_S
 
   cluster = cluster_of(run)
   return Plant(
       backend=cluster.backend(workload.requests, workload.output_tokens),
       pool_pages=cluster.pool_pages,
-      conditions={"cost_profile": "first principles, uncalibrated"},
+      conditions={
+          "cost_profile": "first principles, uncalibrated",
+          "workers": [
+              {
+                  **held(pages, run.cluster.page_tokens),
+                  "link_bytes_per_s": link.bandwidth_bytes_per_s,
+                  "link_latency_s": link.latency_ps / PS_PER_S,
+              }
+              for pages, link in zip(
+                  cluster.pool_pages, cluster.links, strict=True
+              )
+          ],
+      },
       costs=cluster.provenance,
   )
+
+
+def held(pool_pages: int, page_tokens: int) -> dict[str, int]:
+  """How a worker's cache is stated in conditions."""
+  return {"pool_pages": pool_pages, "kv_tokens": pool_pages * page_tokens}
 
 
 def pool_pages_of(run: Run) -> Sequence[int]:

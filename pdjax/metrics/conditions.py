@@ -27,6 +27,8 @@ def conditions(
     chips: int | None = None,
     cost_profile: str | None = None,
     prefix_cache: str = "off",
+    weights: Mapping[str, str] | None = None,
+    workers: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
   """What `conditions.json` holds: contract, design, workload and notes.
@@ -38,6 +40,9 @@ def conditions(
     chips: all chips used; None counts those of the pools.
     cost_profile: what the simulator's costs rest on.
     prefix_cache: policy and state of prefix caching.
+    weights: `file` and `sha256` of the weights; None where they are random.
+    workers: what each worker turned out to have, by worker number, such as
+      `pool_pages`; shown in its pool, instead of what was left unsaid there.
     notes: what else a reader must know, such as "devices share 2 cores".
   """
   return {
@@ -47,7 +52,9 @@ def conditions(
           "chips": chips or chips_of(run),
           "cost_profile": cost_profile,
           "model": run.model.preset,
-          "weights": _weights(run.model),
+          "weights": (
+              f"sha256 {weights['sha256']}" if weights else _weights(run.model)
+          ),
           "dtype": run.model.dtype,
           "sampling": dataclasses.asdict(run.sampling),
           "slo": _slo(run.slo),
@@ -55,7 +62,11 @@ def conditions(
           "prefix_cache": prefix_cache,
           **{name: workload.get(name) for name in _WORKLOAD_CONTRACT},
       },
-      "design": _design(run),
+      "design": {
+          **_design(run),
+          "pools": _pools(run, workers, chip),
+          **({"weights": dict(weights)} if weights else {}),
+      },
       "workload": dict(workload),
       "notes": list(notes),
   }
@@ -135,24 +146,40 @@ def _design(run: config.Run) -> dict[str, Any]:
   return {
       "strategy": strategy.kind,
       "options": dict(strategy.options),
-      "pools": [dataclasses.asdict(pool) for pool in config.pools_of(run)],
       "split": split_of(run),
       "chunk_size": strategy.chunk_size,
-      "max_num_batched_tokens": strategy.max_num_batched_tokens,
+      "max_num_batched_tokens": _whole_prompt_tokens(run),
       "max_num_seqs": strategy.max_num_seqs,
       "router": strategy.router,
       "first_token": strategy.first_token,
       "transfer": (
           dataclasses.asdict(strategy.transfer) if strategy.transfer else None
       ),
-      "link": dataclasses.asdict(cluster.link),
       "page_tokens": cluster.page_tokens,
       "reserve_pages": cluster.reserve_pages,
-      "kv_tokens": cluster.kv_tokens,
       "hbm_utilization": cluster.hbm_utilization,
       "share_devices": cluster.share_devices,
       "dispatch_ahead": run.engine.dispatch_ahead,
   }
+
+
+def _whole_prompt_tokens(run: config.Run) -> int | None:
+  """Prompt tokens of a step that takes whole prompts, if any does."""
+  if run.strategy.chunk_size is not None:
+    return run.strategy.max_num_batched_tokens
+  return run.strategy.max_num_batched_tokens or 8192
+
+
+def _pools(
+    run: config.Run, workers: Sequence[Mapping[str, Any]], chip: str | None
+) -> list[dict[str, Any]]:
+  """Each pool with what its workers have; they are alike."""
+  pools, first = [], 0
+  for pool in config.pools_of(run):
+    found = dict(workers[first]) if first < len(workers) else {}
+    pools.append(dataclasses.asdict(pool) | {"chip": pool.chip or chip} | found)
+    first += pool.count
+  return pools
 
 
 def split_of(run: config.Run) -> str:

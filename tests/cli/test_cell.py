@@ -58,6 +58,16 @@ def test_pool_pages_are_known_without_a_backend(served):
   )
 
 
+def test_a_simulated_plant_says_what_each_worker_has(served):
+  run, workload, _, _, _ = served
+  plant = plant_of(run, workload, print)
+  (worker,) = plant.conditions["workers"]
+  assert worker["pool_pages"] == plant.pool_pages[0]
+  assert worker["kv_tokens"] == 16 * plant.pool_pages[0]
+  assert worker["link_bytes_per_s"] > 1e10
+  assert worker["link_latency_s"] == 20e-6
+
+
 class Clock:
   now = 0.0
 

@@ -41,6 +41,11 @@ def test_two_strategies_on_devices(command, folder, monkeypatch):
     assert row["completed"] == 3
     assert row["compiles_in_window"] == row["pages_leaked"] == 0
     assert row["verified_tokens"] == row["verified_tokens_equal"] == 12
+    run = folder / "results/x" / row["run"]
+    design = json.loads((run / "conditions.json").read_text())["design"]
+    for pool in design["pools"]:
+      assert (pool["chip"], pool["kv_tokens"]) == ("cpu", 512)
+      assert pool["pool_pages"] == 512 // design["page_tokens"]
     table = pq.read_table(
         folder / "results/x" / row["run"] / "tokens.parquet"
     )

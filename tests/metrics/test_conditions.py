@@ -51,6 +51,30 @@ def test_each_contract_field_is_noticed():
   assert comparable(ours, profiled) == ["cost_profile"]
 
 
+def test_resolved_values_are_in_the_design():
+  workers = [
+      {"pool_pages": pages, "kv_tokens": 16 * pages, "link_bytes_per_s": 450e9}
+      for pages in (100, 200)
+  ]
+  design = conditions(SPLIT, WORKLOAD, workers=workers)["design"]
+  assert [pool["pool_pages"] for pool in design["pools"]] == [100, 200]
+  assert [pool["kv_tokens"] for pool in design["pools"]] == [1600, 3200]
+  assert design["pools"][1]["link_bytes_per_s"] == 450e9
+  assert design["max_num_batched_tokens"] == 8192
+
+
+def test_weights_count_by_content_and_are_named():
+  file = {"file": "a.Q4_1.gguf", "sha256": "ab"}
+  stated = conditions(COLOCATED, WORKLOAD, weights=file)
+  assert stated["contract"]["weights"] == "sha256 ab"
+  assert stated["design"]["weights"] == file
+  renamed = conditions(COLOCATED, WORKLOAD, weights=file | {"file": "b"})
+  assert comparable(stated, renamed) == []
+  seeded = conditions(COLOCATED, WORKLOAD)
+  assert seeded["contract"]["weights"] == "random, seed 0"
+  assert comparable(stated, seeded) == ["weights"]
+
+
 def test_two_anchors_are_not_compared_but_none_agrees():
   at_prefill = dataclasses.replace(
       SPLIT, strategy=config.Strategy(kind="disaggregated")
