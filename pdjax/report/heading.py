@@ -89,7 +89,7 @@ def _links(runs: Sequence[ReportedRun]) -> str:
       for pool in run.conditions["design"]["pools"]
       if run.conditions["contract"]["first_token_anchor"]
   }
-  each = [f"{speed / 1e9:.3g}" for speed in sorted(filter(None, found))]
+  each = [f"{speed / 1e9:.5g}" for speed in sorted(filter(None, found))]
   return f"link {' and '.join(each)} GB/s" if each else ""
 
 

@@ -90,14 +90,14 @@ def test_a_sample_is_never_called_a_trace():
 
 def test_offered_rate_and_link_are_in_the_heading():
   run = _reported("a")
-  pools = [{"role": "P", "link_bytes_per_s": 450e9}, {"role": "D"}]
+  pools = [{"role": "P", "link_bytes_per_s": 1800e9}, {"role": "D"}]
   run = dataclasses.replace(
       run,
       summary=run.summary | {"offered_rate": 6.0, "offered_rate_per_chip": 2.0},
       conditions=run.conditions | {"design": {"pools": pools}},
   )
   flat = " ".join(comparison([run]).split())
-  assert "offered 6/s (2/s/chip)" in flat and "link 450 GB/s" in flat
+  assert "offered 6/s (2/s/chip)" in flat and "link 1800 GB/s" in flat
 
 
 def test_flags_and_notes_stand_under_the_numbers():
