@@ -55,7 +55,8 @@ ALLOWED: dict[str, set[str]] = {
 """What each part may import besides itself. `cli` may import everything."""
 
 JAX_FREE = {
-    "config", "request", "segments", "events", "eventcolumns", "eventfile", "fieldtypes",
+    "config", "request", "segments", "events", "eventcolumns", "eventfile",
+    "fieldtypes",
     "schema", "literals", "reads", "checks", "pages", "models.spec",
     "models.presets", "memory", "workload", "metrics", "report", "schedule",
     "simulate", "sweep",
