@@ -54,12 +54,11 @@ def provenance(
       unless the environment says another.
     devices: kinds of the devices used, one word each.
   """
-  if command is None:
-    told = os.environ.get(COMMAND)
-    command = json.loads(told) if told else sys.orig_argv
+  told = os.environ.get(COMMAND)
+  users: list[str] = json.loads(told) if told else sys.orig_argv
   return {
       "started": started,
-      "command": list(command),
+      "command": list(users if command is None else command),
       "repeat": repeat_command(folder),
       "directory": str(Path.cwd()),
       "python": platform.python_version(),

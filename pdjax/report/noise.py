@@ -76,10 +76,12 @@ def _figures(
     base: ReportedRun, run: ReportedRun
 ) -> dict[str, tuple[float, float]]:
   """The two values of each figure that both have."""
-  both = {
-      name: (base.summary.get(name), run.summary.get(name)) for name in FIGURES
+  return {
+      name: (ours, theirs)
+      for name in FIGURES
+      if (ours := base.summary.get(name))
+      and (theirs := run.summary.get(name))
   }
-  return {name: pair for name, pair in both.items() if all(pair)}
 
 
 def _apart(ours: float, theirs: float) -> float:
