@@ -63,8 +63,8 @@ def measured() -> ConfigDict:
       "strategy": {"max_num_seqs": 8},
       "workload": {
           "kind": "synthetic",
-          "num_requests": 60,
-          "rate": 10.0,
+          "num_requests": 50,
+          "rate": 7.0,
           "prompt": {
               "kind": "empirical",
               "values": (24, 32, 40, 48, 64, 96, 128, 1024, 1536, 2048),
