@@ -6,8 +6,8 @@ Command:  python -m pdjax.experiment --config=llama70b_h100
           AzureLLMInferenceTrace_conv.csv (Azure/AzurePublicDataset).
 Minutes:  under 1, no JAX
 Expected: At this trace's light load all three meet the SLO for most requests;
-          disaggregation has the steadiest gaps between tokens and the longest
-          first one.
+          disaggregation has the steadiest gaps between tokens, and the longest
+          time until the decode worker's first token (`on D`).
 """
 
 from ml_collections import ConfigDict
