@@ -24,6 +24,7 @@ def get_config() -> ConfigDict:
           "dtype": "float32",
       },
       "cluster": {"host_devices": 2, "kv_tokens": 16384, "page_tokens": 32},
+      "engine": {"verify_tokens": 4},
       "strategy": {"max_num_seqs": 8},
       "workload": {
           "kind": "azure",
