@@ -96,6 +96,9 @@ def _step(world: World, command: ev.Step) -> ev.Step:
   for progress, (_, tokens) in zip(prompts, command.prefill, strict=True):
     fits = 0 < tokens <= progress.remaining_prefill_tokens
     _allow(fits, command, f"request {progress.id} has not so many tokens left")
+    needed = worker.pages_for(progress.computed_tokens + tokens)
+    covered = needed <= worker.held(progress)
+    _allow(covered, command, f"request {progress.id} holds too few pages")
   return _start_run(world, worker, command, decodes, prompts)
 
 

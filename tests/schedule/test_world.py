@@ -251,3 +251,13 @@ def test_events_that_do_not_fit_are_refused():
     end_step(world, 99)
   with pytest.raises(ValueError, match="no rule"):
     world.apply(WorkerLost(world.now_ps, 0))
+
+
+def test_a_prefill_beyond_its_pages_is_refused():
+  world, _ = world_of()
+  arrive(world, 0, 9)  # three pages of 4 tokens
+  world.start(Route(0, 0))
+  world.start(Reserve(0, 0, 2))
+  with pytest.raises(IllegalCommand, match="too few pages"):
+    world.start(Step(0, prefill=((0, 9),)))
+  world.start(Step(0, prefill=((0, 8),)))
