@@ -120,8 +120,16 @@ def _start_run(
   repeats = worker.grant(run, asked)
   _allow(repeats > 0, command, "pages do not cover one step")
   number = world.next_run()
+  # Plain integers and tuples, whatever a policy gave: numpy's would overflow in
+  # the prices, and a list would not equal its own record.
+  chunks = (int(tokens) for _, tokens in command.prefill)
   run.step = ev.Step(
-      worker.id, command.prefill, command.decode, repeats, command.lane, number
+      worker.id,
+      tuple(zip((p.id for p in prompts), chunks, strict=True)),
+      tuple(decode.id for decode in decodes),
+      int(repeats),
+      command.lane,
+      number,
   )
   worker.runs[command.lane] = run
   for progress in (*decodes, *prompts):

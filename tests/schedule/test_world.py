@@ -1,5 +1,6 @@
 """The world: what commands and events do, and what it refuses."""
 
+import numpy as np
 import pytest
 
 from pdjax.events import (
@@ -261,3 +262,13 @@ def test_a_prefill_beyond_its_pages_is_refused():
   with pytest.raises(IllegalCommand, match="too few pages"):
     world.start(Step(0, prefill=((0, 9),)))
   world.start(Step(0, prefill=((0, 8),)))
+
+
+def test_a_step_is_recorded_in_plain_integers_and_tuples():
+  world, _ = world_of()
+  arrive(world, 0, 9)
+  world.start(Route(0, 0))
+  world.start(Reserve(0, 0, 3))
+  started = world.start(Step(0, prefill=[[np.int64(0), np.int64(9)]]))
+  assert started.prefill == ((0, 9),) and started.decode == ()
+  assert {type(n) for pair in started.prefill for n in pair} == {int}
