@@ -30,8 +30,9 @@ ALLOWED: dict[str, set[str]] = {
     "eventfile": {*BASE, "eventcolumns"},
     # Host arithmetic.
     "pages": set(),
-    "models.spec": set(),
-    "models.presets": {"config", "models.spec"},
+    "models.rope": set(),
+    "models.spec": {"models.rope"},
+    "models.presets": {"config", "models.rope", "models.spec"},
     "memory": {"config", "models.spec"},
     "workload": BASE,
     "metrics": BASE,
@@ -43,7 +44,10 @@ ALLOWED: dict[str, set[str]] = {
     "mesh": {"config"},
     "ops": {"pdjax_kernels"},
     "kv": {"config", "mesh", "ops"},
-    "models": {"config", "kv", "mesh", "ops", "models.spec", "models.presets"},
+    "models": {
+        "config", "kv", "mesh", "ops", "models.rope", "models.spec",
+        "models.presets",
+    },
     "transfer": {"config", "kv", "mesh"},
     "engine": {
         *BASE, *SIZES, "pages", "schedule", "workload", "mesh", "ops", "kv",
@@ -57,9 +61,9 @@ ALLOWED: dict[str, set[str]] = {
 JAX_FREE = {
     "config", "request", "segments", "events", "eventcolumns", "eventfile",
     "fieldtypes",
-    "schema", "literals", "reads", "checks", "pages", "models.spec",
-    "models.presets", "memory", "workload", "metrics", "report", "schedule",
-    "simulate", "sweep",
+    "schema", "literals", "reads", "checks", "pages", "models.rope",
+    "models.spec", "models.presets", "memory", "workload", "metrics",
+    "report", "schedule", "simulate", "sweep",
 }
 USES_JAX = {"jax", "jaxlib", "flax", "optax", "orbax", "pdjax_kernels"}
 

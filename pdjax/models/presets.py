@@ -7,6 +7,7 @@ here imports jax, so the simulator and the command line read it freely.
 import difflib
 
 from pdjax import config
+from pdjax.models.rope import Llama3Rope, YarnRope
 from pdjax.models.spec import Experts, LatentAttention, ModelSpec
 
 _LITGPT = "Lightning-AI/litgpt@26857050 litgpt/config.py"
@@ -40,6 +41,12 @@ def _spec(
       max_position_embeddings=context,
       **more,
   )
+
+
+_LLAMA_31_ROPE = Llama3Rope(
+    factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+    original_context=8192,
+)
 
 
 def _llama3(name: str, *sizes, **more) -> ModelSpec:
@@ -96,15 +103,15 @@ _ALL = (
     _llama3("llama-3-70b", 80, 8192, (64, 8, 128), 28672, 128256, 8192),
     _llama3(
         "llama-3.1-8b", 32, 4096, (32, 8, 128), 14336, 128256, 131072,
-        rope_scaling="llama3",
+        rope_scaling=_LLAMA_31_ROPE,
     ),
     _llama3(
         "llama-3.1-70b", 80, 8192, (64, 8, 128), 28672, 128256, 131072,
-        rope_scaling="llama3",
+        rope_scaling=_LLAMA_31_ROPE,
     ),
     _llama3(
         "llama-3.1-405b", 126, 16384, (128, 8, 128), 53248, 128256, 131072,
-        rope_scaling="llama3",
+        rope_scaling=_LLAMA_31_ROPE,
     ),
     _spec(
         "yi-34b", 60, 7168, (56, 8, 128), 20480, 64000, 4096,
@@ -140,7 +147,10 @@ _ALL = (
     ),
     _spec(
         "deepseek-v3", 61, 7168, (128, 128, 192), 18432, 129280, 163840,
-        rope_scaling="yarn", norm_eps=1e-6, source=_AICONFIGURATOR,
+        rope_scaling=YarnRope(
+            factor=40.0, original_context=4096, sharpness=1.0
+        ),
+        norm_eps=1e-6, source=_AICONFIGURATOR,
         experts=Experts(
             count=256, per_token=8, shared=1, ffn_size=2048, dense_layers=3,
             router_bias=True,

@@ -9,6 +9,8 @@ Units: `_params` scalar weights, `_bytes` bytes; letters as in docs/notation.md.
 import dataclasses
 from typing import Literal
 
+from pdjax.models.rope import RopeScaling
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Experts:
@@ -22,6 +24,8 @@ class Experts:
   """Experts every token passes through, beyond `per_token`."""
   dense_layers: int = 0
   """First layers that keep a dense block of the model's own `ffn_size`."""
+  renormalise: bool = True
+  """The chosen experts' shares sum to 1; else they are a softmax over all."""
   router_bias: bool = False
   """A bias on the scores that choose experts; no token is multiplied by it."""
 
@@ -54,7 +58,7 @@ class ModelSpec:
   source: str
   rope_theta: float | None = 10_000.0
   """None: positions are learned embeddings."""
-  rope_scaling: str | None = None
+  rope_scaling: RopeScaling | None = None
   norm: Literal["rmsnorm", "layernorm"] = "rmsnorm"
   """A layernorm has a bias beside its scale."""
   norm_eps: float = 1e-5
@@ -63,8 +67,10 @@ class ModelSpec:
   mlp_bias: bool = False
   attention_bias: Literal["none", "qkv", "qkvo"] = "none"
   qk_norm: bool = False
+  """Queries and keys of each head are RMS-normed before they turn."""
   parallel_residual: bool = False
   sliding_window: int | None = None
+  """Tokens a query sees in every layer, its own included; None: all."""
   tie_word_embeddings: bool = False
   experts: Experts | None = None
   latent: LatentAttention | None = None
@@ -130,7 +136,7 @@ class ModelSpec:
         "latent attention": self.latent is not None,
         "a mixture of experts": self.experts is not None,
         "learned positions": self.rope_theta is None,
-        f"{self.rope_scaling} rope scaling": self.rope_scaling is not None,
+        "rope scaling": self.rope_scaling is not None,
         f"{self.norm}": self.norm != "rmsnorm",
         f"a {self.mlp} mlp": self.mlp != "swiglu",
         "attention biases": self.attention_bias != "none",
