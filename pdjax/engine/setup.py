@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import jax
-from jax.sharding import Mesh
 
 from pdjax import config
 from pdjax import mesh as meshes
 from pdjax.engine import buckets, capacity
 from pdjax.engine.passes import Passes
+from pdjax.engine.programs import Programs
 from pdjax.engine.replica import Replica
 from pdjax.models import transformer, weights
 from pdjax.models.spec import ModelSpec
@@ -16,6 +16,9 @@ from pdjax.models.transformer import Transformer
 
 Setting = tuple[Transformer, Replica]
 """A worker's model, and what runs it."""
+
+MAX_ROWS = 8
+"""Prompt chunks packed into one pass."""
 
 
 def build(
@@ -45,19 +48,22 @@ def build(
       models[group] = weights.load(run.model, spec, mesh)
     model = models[group]
     plan = buckets.plan(limit, max_programs)
-    replica = _replica(run, model, plan, pool_pages, end_ids)
-    settings.append((model, replica))
+    programs = programs_of(run, model, plan, pool_pages, end_ids)
+    settings.append((model, Replica(programs, plan)))
   return settings
 
 
-def _replica(
+def programs_of(
     run: config.Run,
     model: Transformer,
     plan: buckets.Buckets,
     pool_pages: int,
     end_ids: tuple[int, ...],
-) -> Replica:
-  mesh: Mesh = model.mesh
+) -> Programs:
+  """A worker's programs; the model may hold only the shapes of its weights.
+
+  `pool_pages` are usable pages: the sentinel comes on top.
+  """
   apply, params = transformer.pure(model)
   leaves, tree = jax.tree.flatten(params)  # a list flattens fast every step
   passes = Passes(
@@ -65,11 +71,12 @@ def _replica(
       run.cluster.page_tokens, run.sampling, end_ids,
   )
   pool = transformer.pool_config(
-      model.spec, tp=mesh.size, num_pages=pool_pages + 1,
+      model.spec, tp=model.mesh.size, num_pages=pool_pages + 1,
       page_tokens=run.cluster.page_tokens, dtype=run.model.dtype,
   )
   plan_of_transfer = run.strategy.transfer or config.TransferPlan()
-  return Replica(
-      passes, leaves, pool, mesh, plan,
-      precision=run.engine.matmul_precision, verify=plan_of_transfer.verify,
+  return Programs(
+      passes=passes, params=leaves, config=pool, mesh=model.mesh,
+      R=min(MAX_ROWS, plan.B[-1]), precision=run.engine.matmul_precision,
+      verify=plan_of_transfer.verify,
   )

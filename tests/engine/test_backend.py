@@ -231,7 +231,7 @@ def test_arrivals_are_never_early(truth):
 
 def test_a_compile_in_the_window_is_noticed(engine, truth):
   (worker,) = engine._crew.workers
-  worker.replica._programs.clear()
+  worker.replica._compiled.clear()
   served = serve_on(engine, run_of("1C"))
   assert engine.compiles_in_window >= 2
   assert served.same_tokens(truth)

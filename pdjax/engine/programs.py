@@ -1,0 +1,117 @@
+"""The programs of one worker, lowered from shapes alone.
+
+So what a replica compiles for the devices it has can be compiled as well, from
+the same lines, for devices that are only described.
+
+Dimension key: docs/notation.md.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+from jax.sharding import Mesh, NamedSharding
+
+from pdjax import kv, transfer
+from pdjax import mesh as meshes
+from pdjax.engine import packing
+from pdjax.engine.buckets import Shape
+from pdjax.engine.passes import Passes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Programs:
+  """Makes a program of every shape."""
+
+  passes: Passes
+  params: Any
+  """Weights, or their shapes with shardings: a list."""
+  config: kv.KVPoolConfig
+  mesh: Mesh
+  R: int
+  """Prompt chunks in a pass."""
+  precision: str
+  """Of matrix products, see `jax.default_matmul_precision`."""
+  verify: bool
+  """Gather and scatter also sum up the pages they handle."""
+
+  def lowered(self, shape: Shape) -> jax.stages.Lowered:
+    """The pool goes in and out in one explicit sharding, or it is copied."""
+    with jax.default_matmul_precision(self.precision):
+      match shape.kind:
+        case "gather":
+          return self._lower_gather(shape)
+        case "scatter":
+          return self._lower_scatter(shape)
+        case _:
+          return self._lower_pass(shape)
+
+  def staging_for(self, heads: int) -> NamedSharding:
+    """How pages with that many heads arrive here."""
+    return kv.staging_sharding(self.mesh, heads)
+
+  def staging_shape(self, shape: Shape) -> tuple[int, ...]:
+    """Of pages that arrive: [L, M, 2, K, C, H]."""
+    L, _, _, _, C, H = self.config.shape
+    return (L, shape.M, 2, shape.K, C, H)
+
+  def _lower_gather(self, shape: Shape) -> jax.stages.Lowered:
+    pool = kv.pool_sharding(self.mesh)
+    program = jax.jit(
+        self._gather, in_shardings=(pool, self._whole),
+        out_shardings=(pool, self._whole),
+    )
+    return program.lower(self._pool(), packing.padded([], shape.M))
+
+  def _lower_scatter(self, shape: Shape) -> jax.stages.Lowered:
+    pool, staging = kv.pool_sharding(self.mesh), self.staging_for(shape.K)
+    program = jax.jit(
+        self._scatter, donate_argnums=0, out_shardings=(pool, self._whole),
+        in_shardings=(pool, staging, self._whole),
+    )
+    arriving = jax.ShapeDtypeStruct(
+        self.staging_shape(shape), self.config.dtype, sharding=staging
+    )
+    return program.lower(
+        self._pool(), arriving, packing.padded([], shape.M)
+    )
+
+  def _lower_pass(self, shape: Shape) -> jax.stages.Lowered:
+    pool = kv.pool_sharding(self.mesh)
+    args = [
+        packing.feed_of((), shape.B), packing.rows_of((), shape.B, shape.M)
+    ]
+    function = self.passes.decode
+    if shape.kind != "decode":
+      function = self.passes.mixed
+      args.append(packing.prompts_of((), shape.U, shape.M, self.R))
+    params = jax.tree.map(lambda weight: weight.sharding, self.params)
+    program = jax.jit(
+        function, donate_argnums=1,
+        out_shardings=(pool, self._whole, self._whole),
+        in_shardings=(params, pool, *[self._whole] * len(args)),
+    )
+    return program.lower(self.params, self._pool(), *args)
+
+  @property
+  def _whole(self) -> NamedSharding:
+    return meshes.replicated(self.mesh)
+
+  def _pool(self) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(
+        self.config.shape, self.config.dtype,
+        sharding=kv.pool_sharding(self.mesh),
+    )
+
+  def _gather(self, pool_LP2KCH: jax.Array, page_M: jax.Array):
+    staging_LM2KCH = kv.gather_pages(pool_LP2KCH, page_M)
+    return staging_LM2KCH, self._sums(staging_LM2KCH)
+
+  def _scatter(self, pool_LP2KCH, staging_LM2KCH, page_M):
+    pool_LP2KCH = kv.scatter_pages(pool_LP2KCH, staging_LM2KCH, page_M)
+    return pool_LP2KCH, self._sums(kv.gather_pages(pool_LP2KCH, page_M))
+
+  def _sums(self, pages_LM2KCH: jax.Array) -> jax.Array | None:
+    if not self.verify:
+      return None
+    return transfer.checksums(pages_LM2KCH, self.config.num_kv_heads)
