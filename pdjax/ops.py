@@ -47,6 +47,7 @@ def paged_decode(
     length_B: jax.Array,
     *,
     scale: float,
+    window: int | None = None,
 ) -> jax.Array:
   """One query a sequence over its first `length_B` cached tokens.
 
@@ -56,6 +57,7 @@ def paged_decode(
     page_BM: i32, physical page of each logical page; any page past the end.
     length_B: i32, tokens to attend to; 0 gives zeros.
     scale: multiplies the scores.
+    window: only the last so many of them; None is all.
 
   Returns:
     out_BNH in the type of the queries.
@@ -67,7 +69,7 @@ def paged_decode(
     q_KGH, page_M, length = xs
     limit_G = jnp.full(N // K, length - 1)
     return _stream(
-        q_KGH, limit_G, kv_P2KCH, page_M, scale, _DECODE_BLOCK_TOKENS
+        q_KGH, limit_G, kv_P2KCH, page_M, scale, window, _DECODE_BLOCK_TOKENS
     )
 
   q_BKGH = q_BNH.reshape(B, K, N // K, H)
@@ -83,6 +85,7 @@ def chunk_prefill(
     position_U: jax.Array,
     *,
     scale: float,
+    window: int | None = None,
 ) -> jax.Array:
   """Packed prompt tokens of several requests, each over its own past.
 
@@ -93,6 +96,7 @@ def chunk_prefill(
     row_U: i32, the request of each query; -1 is padding and gives zeros.
     position_U: i32, a query sees the positions up to its own.
     scale: multiplies the scores.
+    window: only the last so many of them, its own included; None is all.
 
   Returns:
     out_UNH in the type of the queries.
@@ -108,10 +112,11 @@ def chunk_prefill(
   blocks = jax.tree.map(
       lambda x: x.reshape(-1, block, *x.shape[1:]), (q_UNH, row_U, position_U)
   )
+
   def attend(xs):
     q_UNH, row_U, position_U = xs
     return _block_attention(
-        q_UNH, row_U, position_U, kv_P2KCH, page_RM, scale
+        q_UNH, row_U, position_U, kv_P2KCH, page_RM, scale, window
     )
 
   return _each(attend, blocks).reshape(-1, *q_UNH.shape[1:])[:U]
@@ -133,6 +138,7 @@ def _block_attention(
     kv_P2KCH: jax.Array,
     page_RM: jax.Array,
     scale: float,
+    window: int | None,
 ) -> jax.Array:
   """Goes through the requests of a block of queries.
 
@@ -148,7 +154,7 @@ def _block_attention(
     page_M = jax.lax.dynamic_index_in_dim(page_RM, r, keepdims=False)
     limit_Q = jnp.where(row_Q == r, position_Q, -1)
     new_KQH = _stream(
-        q_KQH, limit_Q, kv_P2KCH, page_M, scale, _PREFILL_BLOCK_TOKENS
+        q_KQH, limit_Q, kv_P2KCH, page_M, scale, window, _PREFILL_BLOCK_TOKENS
     )
     return jnp.where((row_Q == r)[:, None], new_KQH, out_KQH)
 
@@ -166,30 +172,38 @@ def _stream(
     kv_P2KCH: jax.Array,
     page_M: jax.Array,
     scale: float,
+    window: int | None,
     block_tokens: int,
 ) -> jax.Array:
   """Queries of one request over its context: out_KQH in float32.
 
-  A query sees the positions up to `limit_Q`. If that is none, its result is
-  zeros or, where other queries see more, meaningless but finite.
+  A query sees the positions up to `limit_Q`, or the last `window` of them. If
+  that is none, its result is zeros or, where other queries see more,
+  meaningless but finite.
   """
   C = kv_P2KCH.shape[3]
   pages = min(page_M.shape[0], max(1, block_tokens // C))
   S = pages * C
   page_M = jnp.pad(page_M, (0, -page_M.shape[0] % pages))
   q_KQH = q_KQH.astype(jnp.float32) * scale
+  begin_Q = _begin(limit_Q, window)
+  # What any query sees; a query that sees nothing has no say in it.
   end = jnp.max(limit_Q)
+  begin = jnp.min(jnp.where(limit_Q < 0, end, begin_Q))
 
   def block(i, carry):
     top_KQ, sum_KQ, out_KQH = carry
     page_B = jax.lax.dynamic_slice(page_M, (i * pages,), (pages,))
     k_KSH, v_KSH = _gather(kv_P2KCH, page_B)
     position_S = i * S + jnp.arange(S)
-    score_KQS = jnp.where(
-        position_S <= limit_Q[:, None],
-        jnp.einsum("KQH,KSH->KQS", q_KQH, k_KSH), _MASKED,
+    seen_QS = (begin_Q[:, None] <= position_S) & (
+        position_S <= limit_Q[:, None]
     )
-    v_KSH = jnp.where((position_S <= end)[:, None], v_KSH, 0)
+    score_KQS = jnp.where(
+        seen_QS, jnp.einsum("KQH,KSH->KQS", q_KQH, k_KSH), _MASKED
+    )
+    held_S = (begin <= position_S) & (position_S <= end)
+    v_KSH = jnp.where(held_S[:, None], v_KSH, 0)
     new_KQ = jnp.maximum(top_KQ, score_KQS.max(-1))
     keep_KQ = jnp.exp(top_KQ - new_KQ)
     weight_KQS = jnp.exp(score_KQS - new_KQ[..., None])
@@ -202,9 +216,16 @@ def _stream(
 
   zeros_KQ = jnp.zeros(q_KQH.shape[:2], jnp.float32)
   start = (zeros_KQ + _MASKED, zeros_KQ, jnp.zeros_like(q_KQH))
-  _, sum_KQ, out_KQH = jax.lax.fori_loop(0, end // S + 1, block, start)
+  _, sum_KQ, out_KQH = jax.lax.fori_loop(
+      jnp.maximum(begin, 0) // S, end // S + 1, block, start
+  )
   # An empty context leaves 0 / 0.
   return out_KQH / jnp.maximum(sum_KQ, 1e-30)[..., None]
+
+
+def _begin(limit_Q: jax.Array, window: int | None) -> jax.Array:
+  """The first position each query sees; may be negative."""
+  return jnp.zeros_like(limit_Q) if window is None else limit_Q - window + 1
 
 
 def _gather(

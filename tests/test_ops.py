@@ -24,21 +24,24 @@ def _form(request, monkeypatch):
     monkeypatch.setattr(ops, "_each", lambda f, xs: jax.vmap(f)(xs))
 
 
-def _paged_decode(*arrays):
-  return jax.jit(functools.partial(ops.paged_decode, scale=SCALE))(*arrays)
+def _paged_decode(*arrays, window=None):
+  op = functools.partial(ops.paged_decode, scale=SCALE, window=window)
+  return jax.jit(op)(*arrays)
 
 
-def _chunk_prefill(*arrays):
-  return jax.jit(functools.partial(ops.chunk_prefill, scale=SCALE))(*arrays)
+def _chunk_prefill(*arrays, window=None):
+  op = functools.partial(ops.chunk_prefill, scale=SCALE, window=window)
+  return jax.jit(op)(*arrays)
 
 
-def _attend(q_NH, pages, length):
-  """One query over the first `length` cells of its pages, float64."""
+def _attend(q_NH, pages, length, window=None):
+  """One query over the last cells of the first `length`, float64."""
+  begin = 0 if window is None else max(0, length - window)
   kv = KV_P2KCH[np.asarray(pages)].astype(np.float64)
   out = np.zeros((N, H))
   for n in range(N):
     key, value = (
-        kv[:, i, n * K // N].reshape(-1, H)[:length] for i in (0, 1)
+        kv[:, i, n * K // N].reshape(-1, H)[begin:length] for i in (0, 1)
     )
     weight = np.exp(SCALE * key @ q_NH[n])
     out[n] = weight @ value / weight.sum()
@@ -57,6 +60,38 @@ def test_paged_decode(lengths):
   _close(out_BNH, [
       _attend(*row) for row in zip(q_BNH, page_BM, lengths, strict=True)
   ])
+
+
+@pytest.mark.parametrize("window", [1, 5, 12])
+def test_windows_in_decode_forget_even_nan(window):
+  """Cells before the window may belong to anyone."""
+  q_BNH = RNG.standard_normal((2, N, H), np.float32)
+  page_BM = np.array([[1, 2, 3], [7, 5, 4]], np.int32)
+  kv = KV_P2KCH.copy()
+  if window <= 8:
+    kv[1] = np.nan
+  out_BNH = _paged_decode(
+      q_BNH, kv, page_BM, jnp.array([12, 6]), window=window)
+  _close(out_BNH, [
+      _attend(q_BNH[0], page_BM[0], 12, window),
+      _attend(q_BNH[1], page_BM[1], 6, window),
+  ])
+
+
+@pytest.mark.parametrize("window", [1, 3, 9])
+def test_windows_in_a_chunk(window):
+  """Each query of two requests has its own window; one sees less than it."""
+  page_RM = np.array([[3, 1, 10], [6, 2, 0]], np.int32)
+  row = np.array([0] * 7 + [1] * 5 + [-1] * 2, np.int32)
+  position = np.array([*range(5, 12), *range(5), 0, 0], np.int32)
+  q_UNH = RNG.standard_normal((14, N, H), np.float32)
+  out_UNH = _chunk_prefill(
+      q_UNH, KV_P2KCH, page_RM, row, position, window=window)
+  want = [
+      _attend(q_UNH[u], page_RM[row[u]], position[u] + 1, window)
+      for u in range(12)
+  ]
+  _close(out_UNH, want + [np.zeros((N, H))] * 2)
 
 
 def test_empty_decode_slot_gives_zeros_even_from_nan():

@@ -1,81 +1,170 @@
-"""Text to token ids and back, from the vocabulary inside a GGUF file.
+"""Text to token ids and back, and conversations to text.
 
-Byte-level BPE as SmolLM2 was trained with: every digit stands alone, then
-words are split as GPT-2 does, without a space before the first.
+The splitting itself is the `tokenizers` package's. What a model adds to it,
+its end tokens, markers and chat template, comes from the files beside the
+weights.
 """
 
+import json
 import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pdjax import config
-from pdjax.models import gguf_file
+from pdjax.models import chat
 
-_CONTROL = 3
-"""GGUF's token type of `<|im_start|>` and its like."""
+FILES = ("tokenizer.json", "tokenizer_config.json", "generation_config.json")
+"""What `save` writes and `load_folder` reads, the first without fail."""
 
 
 class Tokenizer:
-  """Encodes without adding tokens of its own."""
+  """Encodes without adding tokens of its own, unless asked to.
+
+  Args:
+    core: a `tokenizers.Tokenizer`.
+    eos_ids: tokens that end an answer.
+    chat_template: Jinja source; None if the model knows no conversations.
+    markers: texts of `bos_token`, `eos_token` and their like.
+  """
 
   def __init__(
       self,
-      tokens: list[str],
-      merges: list[str],
-      control: list[str],
-      eos_ids: tuple[int, ...],
+      core: Any,
+      *,
+      eos_ids: tuple[int, ...] = (),
+      chat_template: str | None = None,
+      markers: Mapping[str, str] | None = None,
   ):
-    from tokenizers import Tokenizer, decoders, models
-
-    vocabulary = {token: index for index, token in enumerate(tokens)}
-    pairs = [(a, b) for a, b in (merge.split(" ", 1) for merge in merges)]
-    bpe = models.BPE(vocab=vocabulary, merges=pairs)
-    self._tokenizer = Tokenizer(bpe)
-    self._tokenizer.pre_tokenizer = _pre_tokenizer()
-    self._tokenizer.decoder = decoders.ByteLevel()
-    self._tokenizer.add_special_tokens(control)
-    self.vocab_size = len(tokens)
+    self._core = core
     self.eos_ids = eos_ids
+    self.chat_template = chat_template
+    self.markers = dict(markers or {})
 
-  def encode(self, text: str) -> list[int]:
-    """Token ids; control tokens spelled in the text count as such."""
-    return self._tokenizer.encode(text, add_special_tokens=False).ids
+  @property
+  def vocab_size(self) -> int:
+    """Tokens it knows; a model's own table may be padded beyond."""
+    return self._core.get_vocab_size()
 
-  def decode(self, ids: list[int]) -> str:
+  def encode(self, text: str, *, special: bool = False) -> list[int]:
+    """Token ids; control tokens spelled in the text count as such.
+
+    `special` adds what the model expects around a text, such as a token that
+    begins it. A chat template has that in its text already.
+    """
+    return self._core.encode(text, add_special_tokens=special).ids
+
+  def decode(self, ids: Sequence[int]) -> str:
     """The text, control tokens spelled out."""
-    return self._tokenizer.decode(ids, skip_special_tokens=False)
+    return self._core.decode(list(ids), skip_special_tokens=False)
+
+  def chat(self, messages: Sequence[chat.Message]) -> str:
+    """The conversation as text, up to where the assistant speaks next.
+
+    Raises:
+      ConfigError: the model has no chat template, or it refuses these.
+    """
+    if self.chat_template is None:
+      raise config.ConfigError(["the model's tokenizer has no chat template"])
+    return chat.rendered(self.chat_template, messages, self.markers)
+
+  def save(self, folder: pathlib.Path) -> None:
+    """Writes the files that `load_folder` reads."""
+    more = {"chat_template": self.chat_template} if self.chat_template else {}
+    contents = (
+        self._core.to_str(),
+        json.dumps({**self.markers, **more}, indent=2),
+        json.dumps({"eos_token_id": list(self.eos_ids)}),
+    )
+    for name, content in zip(FILES, contents, strict=True):
+      (folder / name).write_text(content, encoding="utf-8")
 
 
 def load_tokenizer(path: pathlib.Path) -> Tokenizer:
-  """The tokenizer of a GGUF file.
+  """The tokenizer that came with weights: of a folder or a GGUF file.
 
   Raises:
-    ConfigError: no GGUF file, or its tokenizer is not SmolLM2's kind.
+    ConfigError: there is none, or none that can be read.
   """
-  file = gguf_file.opened(path)
-  kind = (
-      file.field("tokenizer.ggml.model"), file.field("tokenizer.ggml.pre")
-  )
-  if kind[0] != "gpt2" or kind[1] not in ("smollm", None):
+  if path.is_dir():
+    return load_folder(path)
+  from pdjax.models import gguf_tokenizer
+
+  return gguf_tokenizer.load(path)
+
+
+def load_folder(folder: pathlib.Path) -> Tokenizer:
+  """From `tokenizer.json` and the small files beside it.
+
+  Raises:
+    ConfigError: there is no such file, or it cannot be read.
+  """
+  from tokenizers import Tokenizer as Core
+
+  path = folder / FILES[0]
+  if not path.is_file():
     raise config.ConfigError([
-        f"model.weights: {str(path)!r} has a {kind[0]}/{kind[1]} tokenizer;"
-        " only gpt2/smollm is known"
+        f"model.weights: {str(folder)!r} has no {FILES[0]}, which text needs"
     ])
-  tokens = file.field("tokenizer.ggml.tokens")
-  types = file.field("tokenizer.ggml.token_type", [])
-  control = [
-      token for token, type_ in zip(tokens, types, strict=False)
-      if type_ == _CONTROL
-  ]
-  eos = file.field("tokenizer.ggml.eos_token_id")
+  try:
+    core = Core.from_file(str(path))
+  except Exception as error:  # the package raises nothing narrower
+    raise config.ConfigError(
+        [f"model.weights: {str(path)!r} is no tokenizer ({error})"]
+    ) from error
+  said = read_json(folder / FILES[1])
+  markers = {
+      name: value["content"] if isinstance(value, dict) else value
+      for name, value in said.items()
+      if name.endswith("_token") and isinstance(value, str | dict)
+  }
   return Tokenizer(
-      tokens, file.field("tokenizer.ggml.merges"), control,
-      () if eos is None else (int(eos),),
+      core,
+      eos_ids=_eos_ids(folder, core, markers),
+      chat_template=_chat_template(folder, said),
+      markers=markers,
   )
 
 
-def _pre_tokenizer():
-  from tokenizers import pre_tokenizers
+def read_json(path: pathlib.Path) -> dict[str, Any]:
+  """A JSON object; an empty one if there is no such file.
 
-  return pre_tokenizers.Sequence([
-      pre_tokenizers.Digits(individual_digits=True),
-      pre_tokenizers.ByteLevel(add_prefix_space=False),
-  ])
+  Raises:
+    ConfigError: the file holds something else.
+  """
+  if not path.is_file():
+    return {}
+  try:
+    found = json.loads(path.read_text(encoding="utf-8"))
+  except ValueError as error:
+    raise config.ConfigError(
+        [f"model.weights: {str(path)!r} is no JSON ({error})"]
+    ) from error
+  if not isinstance(found, dict):
+    raise config.ConfigError([f"model.weights: {str(path)!r} holds no object"])
+  return found
+
+
+def _eos_ids(
+    folder: pathlib.Path, core: Any, markers: Mapping[str, str]
+) -> tuple[int, ...]:
+  """From the generation config, else the model's, else the marker."""
+  for name in (FILES[2], "config.json"):
+    found = read_json(folder / name).get("eos_token_id")
+    if found is not None:
+      return tuple(found) if isinstance(found, list) else (found,)
+  marked = core.token_to_id(markers.get("eos_token", ""))
+  return () if marked is None else (marked,)
+
+
+def _chat_template(
+    folder: pathlib.Path, said: Mapping[str, Any]
+) -> str | None:
+  """A file of its own, or in the tokenizer's config, maybe one of several."""
+  own = folder / "chat_template.jinja"
+  if own.is_file():
+    return own.read_text(encoding="utf-8")
+  found = said.get("chat_template")
+  if isinstance(found, list):
+    named = {entry["name"]: entry["template"] for entry in found}
+    return named.get("default")
+  return found

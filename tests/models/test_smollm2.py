@@ -88,6 +88,18 @@ def test_reference_text(path, data_dir):
   assert encoder.vocab_size == presets.preset("smollm2-135m").vocab_size
 
 
+def test_conversation_as_the_template_says(path, data_dir):
+  """The file's own template; the reference's chat prompt has another form."""
+  text = tokenizer.load_tokenizer(path).chat(
+      [{"role": "user", "content": "What is the capital of France?"}]
+  )
+  assert text.endswith(
+      "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n"
+      "<|im_start|>assistant\n"
+  )
+  assert text.startswith("<|im_start|>system\nYou are a helpful AI")
+
+
 def test_file_of_another_model_is_refused_line_by_line(path):
   with pytest.raises(config.ConfigError) as error:
     gguf_file.opened(path).check(presets.preset("tinyllama-1.1b"))
