@@ -65,6 +65,8 @@ class Spread:
   columns: tuple[str, ...]
   split: Callable[[Sequence[Any]], Iterable[Any]]
   join: Callable[..., Iterable[Any]]
+  nullable: bool = False
+  """Whether the field may be None."""
 
 
 def _nested(
@@ -97,7 +99,7 @@ def _pairs(first: str, second: str) -> Spread:
   return _nested((first, second), reads, lambda *pair: pair)
 
 
-def _range(first: str, end: str) -> Spread:
+def _range(first: str, end: str, *, nullable: bool = False) -> Spread:
   """A half-open range, or None as two nulls."""
   return Spread(
       (first, end),
@@ -106,6 +108,7 @@ def _range(first: str, end: str) -> Spread:
           None if pair[0] is None else pair
           for pair in zip(firsts.to_pylist(), ends.to_pylist(), strict=True)
       ),
+      nullable,
   )
 
 
@@ -155,5 +158,7 @@ SPREAD: dict[tuple[type, str], Spread] = {
     (ev.Step, "prefill"): _pairs("prefill_request", "prefill_tokens"),
     (ev.Step, "decode"): _nested(("decode",), [int], int),
     (ev.Transfer, "pages"): _range("first_page", "end_page"),
-    (ev.Transfer, "layers"): _range("first_layer", "end_layer"),
+    (ev.Transfer, "layers"): _range(
+        "first_layer", "end_layer", nullable=True
+    ),
 }

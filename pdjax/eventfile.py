@@ -25,18 +25,19 @@ class EventFileError(ValueError):
 
 def write_log(log: ev.Log, path: str | os.PathLike) -> None:
   """Writes a log to a parquet file, replacing what was there."""
-  pq.write_table(to_table(log), path, compression="zstd")
+  table = to_table(log)
+  pq.write_table(table, path, compression="zstd", write_page_checksum=True)
 
 
 def read_log(path: str | os.PathLike) -> ev.Log:
   """Reads the log that `write_log` wrote; equal entry by entry.
 
   Raises:
-    EventFileError: not an event file, or of another format version.
+    EventFileError: not an event file, damaged, or of another format version.
   """
   try:
-    table = pq.read_table(path)
-  except (pa.ArrowInvalid, FileNotFoundError) as error:
+    table = pq.read_table(path, page_checksum_verification=True)
+  except (pa.ArrowException, OSError) as error:
     raise EventFileError(f"{path}: not a readable event file") from error
   version = (table.schema.metadata or {}).get(b"pdjax.events", b"").decode()
   if version != str(ev.FORMAT_VERSION):
@@ -44,7 +45,10 @@ def read_log(path: str | os.PathLike) -> ev.Log:
         f"{path}: event format {version or 'unknown'}, this pdjax reads"
         f" {ev.FORMAT_VERSION}"
     )
-  return from_table(table)
+  try:
+    return from_table(table)
+  except (EventFileError, ValueError) as error:
+    raise EventFileError(f"{path}: {error}") from error
 
 
 def to_table(log: ev.Log) -> pa.Table:
@@ -94,7 +98,14 @@ def _array(name: str, values: Sequence[Any] | pa.Array) -> pa.Array:
 
 
 def from_table(table: pa.Table) -> ev.Log:
-  """The log of a table that `to_table` made."""
+  """The log of a table that `to_table` made.
+
+  Raises:
+    EventFileError: a column is not of the format, or a row lacks a field.
+    ValueError: a row is no request that could be.
+  """
+  if not table.schema.equals(SCHEMA):
+    raise EventFileError("its columns are not those of an event file")
   entries: list[Any] = [None] * len(table)
   kinds = table["kind"].combine_chunks().to_pylist()
   places: dict[str, list[int]] = {}
@@ -120,9 +131,11 @@ def _entries(kind: type, part: pa.Table) -> Iterable[ev.Entry]:
   fields = []
   for field in dataclasses.fields(kind):
     spread = SPREAD.get((kind, field.name))
-    if spread is None:
-      fields.append(part[field.name].to_pylist())
-    else:
-      columns = [part[name].combine_chunks() for name in spread.columns]
-      fields.append(spread.join(*columns))
+    names = spread.columns if spread else (field.name,)
+    columns = [part[name].combine_chunks() for name in names]
+    if any(column.null_count for column in columns) and not (
+        spread and spread.nullable
+    ):
+      raise EventFileError(f"{kind.__name__} without {field.name}")
+    fields.append(spread.join(*columns) if spread else columns[0].to_pylist())
   return map(typing.cast(Any, kind), *fields)

@@ -109,6 +109,34 @@ def test_foreign_files_are_refused(tmp_path):
     eventfile.read_log(path)
 
 
+@pytest.mark.parametrize(
+    ("column", "row", "value", "words"),
+    [
+        ("kind", 0, "Nonsense", "no entry is called 'Nonsense'"),
+        ("kind", 0, "Woke", "Woke without"),
+        ("worker", 2, None, "StepEnded without worker"),
+        ("segment_steps", 2, None, "StepEnded without segments"),
+        ("prompt_tokens", 0, None, "Arrived without request"),
+        ("prompt_tokens", 0, 0, "must be at least 1"),
+    ],
+)
+def test_rows_that_cannot_be_are_refused(column, row, value, words, tmp_path):
+  columns = eventfile.to_table(_log(ENTRIES)).to_pydict()
+  columns[column][row] = value
+  path = tmp_path / "x.parquet"
+  pq.write_table(pa.table(columns, schema=eventfile.SCHEMA), path)
+  with pytest.raises(eventfile.EventFileError, match=words) as caught:
+    eventfile.read_log(path)
+  assert str(caught.value).startswith(str(path))
+
+
+def test_other_columns_are_refused(tmp_path):
+  path = tmp_path / "x.parquet"
+  pq.write_table(eventfile.to_table(hand_made()).drop_columns("at_ps"), path)
+  with pytest.raises(eventfile.EventFileError, match="columns are not those"):
+    eventfile.read_log(path)
+
+
 def test_every_column_is_documented():
   text = (Path(__file__).parents[1] / "docs" / "events.md").read_text()
   missing = [n for n in eventfile.SCHEMA.names if f"`{n}`" not in text]

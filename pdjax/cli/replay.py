@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pdjax import schema
-from pdjax.config import ConfigError
+from pdjax import checks, schema
+from pdjax.config import ConfigError, Run
 from pdjax.sweep import jsonfile
 
 USAGE = """\
@@ -18,8 +18,9 @@ Feeds a run's recorded events to the scheduler; every command must come again.
   python -m pdjax.replay FOLDER...
 
 FOLDER is a run's folder, or an experiment's, which means all its runs, or that
-of a config with blocks, which means all of theirs. Exit status: 0 all commands
-identical, 1 some are not, 2 no such run.
+of a config with blocks, which means all of theirs. All are tried, each has its
+line. Exit status: 0 all commands identical, 1 some are not, 2 not a run that
+can be read.
 """
 
 
@@ -27,22 +28,36 @@ def replay_run(folder: Path):
   """Replays one run's log; a `pdjax.schedule.replay.Replayed`.
 
   Raises:
-    ConfigError: not a run's folder, or its policy cannot be imported.
+    ConfigError: not a run's folder, its files cannot be read, or its policy
+      cannot be imported.
   """
   from pdjax.cli.plant import pool_pages_of
   from pdjax.eventfile import EventFileError, read_log
   from pdjax.schedule.replay import replay
   from pdjax.schedule.setup import policy_of, world_of
 
-  tree = jsonfile.read(folder / "config.json")
-  if tree is None:
-    raise ConfigError([f"{folder}: not a run's folder: no config.json"])
-  run = schema.run_from_tree(tree)
+  run = _config(folder / "config.json")
   try:
     log = read_log(folder / "events.parquet")
   except EventFileError as error:
     raise ConfigError([str(error)]) from error
   return replay(log, policy_of(run), world_of(run, pool_pages_of(run)))
+
+
+def _config(path: Path) -> Run:
+  """The config of a run, as far as a replay depends on it."""
+  if not path.is_file():
+    raise ConfigError([f"{path.parent}: not a run's folder: no config.json"])
+  try:
+    tree = jsonfile.read(path)
+  except (OSError, ValueError, RecursionError) as error:
+    raise ConfigError([f"{path}: cannot be read: {error}"]) from error
+  if not isinstance(tree, dict):
+    raise ConfigError([f"{path}: not a JSON object"])
+  run, errors = schema.read(tree)
+  if errors := errors or checks.out_of_range(run) or checks.problems(run):
+    raise ConfigError([f"{path}: {'; '.join(errors)}"])
+  return run
 
 
 def runs_in(folder: Path) -> list[Path]:
@@ -63,21 +78,22 @@ def main(arguments: Sequence[str]) -> int:
   if not arguments or {"--help", "-h"} & set(arguments):
     print(USAGE, end="")
     return 0 if arguments else 2
-  diverged = False
+  statuses = [
+      _tell(_name(run, given), run)
+      for given in map(Path, arguments)
+      for run in runs_in(given)
+  ]
+  return max(statuses)
+
+
+def _tell(name: str, run: Path) -> int:
+  """Replays a run and prints what came of it; returns the exit status."""
   try:
-    for given, run in (
-        (path, run) for path in map(Path, arguments) for run in runs_in(path)
-    ):
-      result = replay_run(run)
-      print(
-          f"{_name(run, given)}: {result.identical} of {result.commands}"
-          " commands identical"
-      )
-      if result.difference:
-        diverged = True
-        print(f"  first difference: {result.difference}")
+    result = replay_run(run)
   except ConfigError as error:
-    for line in error.errors:
-      print(line, file=sys.stderr)
+    print("; ".join(error.errors), file=sys.stderr)
     return 2
-  return 1 if diverged else 0
+  print(f"{name}: {result.identical} of {result.commands} commands identical")
+  if result.difference:
+    print(f"  first difference: {result.difference}")
+  return 1 if result.difference else 0

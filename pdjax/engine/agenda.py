@@ -22,17 +22,22 @@ class Agenda:
     heapq.heappush(self._timers_ps, at_ps)
 
   @property
+  def arriving(self) -> bool:
+    """Whether requests are still to arrive."""
+    return self._arrived < len(self._requests)
+
+  @property
   def due_ps(self) -> int | None:
     """When the next thing is due; None if there is none."""
     times_ps = self._timers_ps[:1]
-    if self._arrived < len(self._requests):
+    if self.arriving:
       times_ps.append(self._requests[self._arrived].arrival_ps)
     return min(times_ps, default=None)
 
   def take(self, now_ps: int) -> Arrived | Woke:
     """The next thing, stamped; an arrival before a timer of the same time."""
     due_ps = self.due_ps
-    if self._arrived < len(self._requests):
+    if self.arriving:
       request = self._requests[self._arrived]
       if request.arrival_ps == due_ps:
         self._arrived += 1

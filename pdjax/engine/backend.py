@@ -131,6 +131,10 @@ class EngineBackend:
 
   # What the scheduler calls. -------------------------------------------------
 
+  @property
+  def arriving(self) -> bool:
+    return self._agenda.arriving
+
   def next_event(self) -> events.Event | None:
     """The next arrival, timer or report; None if nothing is pending.
 
@@ -140,10 +144,14 @@ class EngineBackend:
     if not self._clock.started:
       self._compiles_before = compiles.count()
       self._clock.start()
+    event = self._next_event()
+    self._compiles = compiles.count() - self._compiles_before
+    return event
+
+  def _next_event(self) -> events.Event | None:
     while True:
       due_ps = self._agenda.due_ps
       if due_ps is None and not self._running and not self._transfers:
-        self._compiles = compiles.count() - self._compiles_before
         return None
       wait_s = None
       if due_ps is not None:

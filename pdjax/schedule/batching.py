@@ -10,6 +10,7 @@ from typing import Protocol
 
 from pdjax.events import UNTIL_INTERRUPTED, Command, Preempt, Reserve, Step
 from pdjax.request import Progress
+from pdjax.schedule.decisions import PolicyFault
 from pdjax.schedule.worker import Worker
 from pdjax.schedule.world import World
 
@@ -99,10 +100,19 @@ def candidates(worker: Worker, world: World) -> Iterator[Progress]:
 
   A head is offered only while it may be admitted; the taker admits it before
   asking for the next.
+
+  Raises:
+    PolicyFault: it did not; the same head would be offered for ever.
   """
   yield from list(worker.prefilling.values())
+  offered = None
   while head := world.next_admissible(worker):
-    yield head
+    if head is offered:
+      raise PolicyFault(
+          f"request {head.id} was offered by candidates() and not admitted:"
+          " `yield from admit(progress, worker)` first, or break"
+      )
+    yield (offered := head)
 
 
 def admit(progress: Progress, worker: Worker) -> Iterator[Command]:

@@ -8,9 +8,13 @@ The loop neither knows whether time is real nor what a step computes.
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from pdjax.events import Command, Event, Log
+from pdjax.events import Command, Event, Log, Wake, Woke
 from pdjax.request import Progress
-from pdjax.schedule.world import World
+from pdjax.schedule.decisions import Decisions
+from pdjax.schedule.world import IllegalCommand, World
+
+FRUITLESS_WAKES = 100_000
+"""So many in a row with nothing under way are taken for a loop."""
 
 
 class Policy(Protocol):
@@ -31,6 +35,11 @@ class Backend(Protocol):
   `Interrupt` reaches a backend only as a `resume` with fewer steps.
   """
 
+  @property
+  def arriving(self) -> bool:
+    """Whether requests are still to arrive."""
+    ...
+
   def next_event(self) -> Event | None: ...
 
   def start(self, command: Command, world: World) -> None: ...
@@ -50,35 +59,58 @@ def serve(
     world: World,
     watch: Callable[[Event, World], None] = lambda event, world: None,
 ) -> Log:
-  """Serves until no event is left; returns the log of it.
+  """Serves until every request has ended; returns the log of it.
 
   `watch` is called after each event has been dealt with, to show progress.
 
   Raises:
-    Stalled: requests are left over and no event will ever come.
+    Stalled: requests are left over and no event will ever come, or the policy
+      only ever asks to be woken again.
     IllegalCommand: the policy asked for what the world does not allow.
+    PolicyFault: the policy's own code failed.
   """
   log = Log()
   world.attach(backend.settle, log)
-  while (event := backend.next_event()) is not None:
+  fruitless = 0
+  while world.unfinished or backend.arriving:
+    if (event := backend.next_event()) is None:
+      break
     log.append(event.at_ps, event)
     world.apply(event)
-    for command in policy.decide(event, world):
-      started = world.start(command)
-      log.append(event.at_ps, started)
-      backend.start(started, world)
+    worked = _carry_out(Decisions(policy, event, world), backend, world, log)
     for worker, lane, repeats in world.admission.let_go():
       backend.resume(worker, lane, repeats)
     watch(event, world)
-  _refuse_leftovers(world)
+    idle = isinstance(event, Woke) and not worked and not world.busy
+    fruitless = fruitless + 1 if idle else 0
+    if fruitless == FRUITLESS_WAKES:
+      raise Stalled(f"{fruitless} timers in a row led to nothing{_left(world)}")
+  if world.unfinished:
+    raise Stalled(f"no event left{_left(world)}")
   return log
 
 
-def _refuse_leftovers(world: World) -> None:
+def _carry_out(
+    decisions: Decisions, backend: Backend, world: World, log: Log
+) -> bool:
+  """Starts each command; whether there was any but a `Wake`."""
+  worked = False
+  for command in decisions:
+    try:
+      started = world.start(command)
+    except IllegalCommand as error:
+      raise decisions.refused(error) from error
+    log.append(world.now_ps, started)
+    backend.start(started, world)
+    worked = worked or not isinstance(started, Wake)
+  return worked
+
+
+def _left(world: World) -> str:
+  """Who is not finished, and what for."""
   left = [p for p in world.progress.values() if not p.ended]
-  if left:
-    lines = "; ".join(_whereabouts(p, world) for p in left[:5])
-    raise Stalled(f"{len(left)} requests unfinished, no event left: {lines}")
+  lines = "; ".join(_whereabouts(p, world) for p in left[:5])
+  return f", {len(left)} requests unfinished: {lines}" if left else ""
 
 
 def _whereabouts(progress: Progress, world: World) -> str:

@@ -7,22 +7,20 @@ import typing
 
 from pdjax import events as ev
 from pdjax.request import Progress, State
+from pdjax.schedule.checked import IllegalCommand, checked
 from pdjax.schedule.worker import Run, Worker
 
 if typing.TYPE_CHECKING:
   from pdjax.schedule.world import World
 
 
-class IllegalCommand(RuntimeError):
-  """A policy asked for something the world does not allow."""
-
-
 def start(world: World, command: ev.Command) -> ev.Command:
   """Applies a command; returns it as granted (numbered, repeats lowered).
 
   Raises:
-    IllegalCommand: not allowed now; nothing has changed.
+    IllegalCommand: no command, or not allowed now; nothing has changed.
   """
+  command = checked(command, world.workers)
   match command:
     case ev.Step():
       return _step(world, command)
@@ -109,27 +107,17 @@ def _start_run(
     decodes: list[Progress],
     prompts: list[Progress],
 ) -> ev.Step:
-  asked = min(
-      1 if prompts else command.repeats, *(p.remaining_tokens for p in decodes),
-      command.repeats,
-  )
-  _allow(asked > 0, command, "no step asked for")
+  _allow(command.repeats > 0, command, "no step asked for")
   contexts = [decode.computed_tokens for decode in decodes]
   bases = [len(decode.pages[worker.id]) for decode in decodes]
   run = Run(command, 0, decodes, prompts, contexts, bases)
+  asked = 1 if prompts else command.repeats
+  asked = min([asked, *(decode.remaining_tokens for decode in decodes)])
   repeats = worker.grant(run, asked)
   _allow(repeats > 0, command, "pages do not cover one step")
   number = world.next_run()
-  # Plain integers and tuples, whatever a policy gave: numpy's would overflow in
-  # the prices, and a list would not equal its own record.
-  chunks = (int(tokens) for _, tokens in command.prefill)
   run.step = ev.Step(
-      worker.id,
-      tuple(zip((p.id for p in prompts), chunks, strict=True)),
-      tuple(decode.id for decode in decodes),
-      int(repeats),
-      command.lane,
-      number,
+      worker.id, command.prefill, command.decode, repeats, command.lane, number
   )
   worker.runs[command.lane] = run
   for progress in (*decodes, *prompts):

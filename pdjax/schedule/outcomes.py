@@ -6,7 +6,7 @@ import typing
 
 from pdjax import events as ev
 from pdjax.request import Progress, Request, State
-from pdjax.schedule.worker import Worker
+from pdjax.schedule.worker import Run, Worker
 
 if typing.TYPE_CHECKING:
   from pdjax.schedule.world import World
@@ -43,10 +43,7 @@ def _arrive(world: World, request: Request) -> None:
 
 
 def _end_step(world: World, event: ev.StepEnded) -> None:
-  worker = world.workers[event.worker]
-  run = worker.runs[event.lane]
-  if run is None or run.id != event.run or event.steps > run.repeats:
-    raise ValueError(f"{event} does not end the run of its lane")
+  worker, run = _run_of(world, event)
   worker.runs[event.lane] = None
   worker.shorten(run, event.steps)
   world.touched.add(worker.id)
@@ -61,6 +58,16 @@ def _end_step(world: World, event: ev.StepEnded) -> None:
   for progress in (*run.prompts, *run.decodes):
     progress.step = None
     _settle_fate(world, progress, progress.id in finished)
+
+
+def _run_of(world: World, event: ev.StepEnded) -> tuple[Worker, Run]:
+  """The worker and the run that an event ends."""
+  if 0 <= event.worker < len(world.workers):
+    worker = world.workers[event.worker]
+    run = worker.runs[event.lane] if event.lane < len(worker.runs) else None
+    if run and run.id == event.run and 0 < event.steps <= run.repeats:
+      return worker, run
+  raise ValueError(f"{event} does not end the run of its lane")
 
 
 def _complete_prefill(world: World, worker: Worker, progress: Progress) -> None:
@@ -84,6 +91,8 @@ def _settle_fate(world: World, progress: Progress, finished: bool) -> None:
 
 
 def _end_transfer(world: World, event: ev.TransferEnded) -> None:
+  if event.transfer not in world.transfers:
+    raise ValueError(f"{event} ends no transfer under way")
   transfer = world.transfers.pop(event.transfer)
   progress = world.progress[transfer.request]
   source = world.workers[transfer.source]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from pdjax.events import Command, Event
 from pdjax.schedule.batching import Batching
+from pdjax.schedule.decisions import asked
 from pdjax.schedule.placement import Placement, interrupt
 from pdjax.schedule.worker import Worker
 from pdjax.schedule.world import World
@@ -53,7 +54,7 @@ class Composed:
     yield from self._placement.move(world)
     for worker in world.touched_workers():
       if worker.free_lane is not None:
-        yield from self._batching.batch(worker, world)
+        yield from asked(self._batching.batch, worker, world)
       elif worker.interruptible and self._joins(worker, world):
         yield from interrupt(worker)
     yield from self._placement.move(world)

@@ -37,6 +37,9 @@ class ReplayBackend:
     self._settled = iter(log.of(Settled))
     self.identical = 0
 
+  arriving = True
+  """A replay ends where the recording does."""
+
   def next_event(self) -> Event | None:
     return next(self._events, None)  # pyright: ignore[reportReturnType]
 

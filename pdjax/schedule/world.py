@@ -11,7 +11,7 @@ from pdjax.events import Command, Event, Log, Transfer
 from pdjax.request import Progress, Request, State
 from pdjax.schedule import orders, outcomes
 from pdjax.schedule.admission import Admission
-from pdjax.schedule.orders import IllegalCommand
+from pdjax.schedule.checked import IllegalCommand
 from pdjax.schedule.worker import Worker, WorkerSpec
 
 __all__ = ["IllegalCommand", "World"]
@@ -62,6 +62,11 @@ class World:
   @property
   def now_ps(self) -> int:
     return self.admission.now_ps
+
+  @property
+  def busy(self) -> bool:
+    """Whether a step or a transfer is under way."""
+    return bool(self.transfers) or any(any(w.runs) for w in self.workers)
 
   def with_role(self, *roles: str) -> list[Worker]:
     return [worker for worker in self.workers if worker.role in roles]

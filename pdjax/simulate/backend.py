@@ -61,6 +61,7 @@ class SimulatedBackend:
     """`output_tokens` are true answer lengths by request id; `costs` and
     `links` are by worker."""
     self._arrivals = iter(requests)
+    self.arriving = True
     self._output_tokens = output_tokens
     self._costs = costs
     self._links = Links(dict(enumerate(links)))
@@ -222,6 +223,7 @@ class SimulatedBackend:
 
   def _push_arrival(self) -> None:
     request = next(self._arrivals, None)
+    self.arriving = request is not None
     if request is not None:
       self._push(Arrived(request.arrival_ps, request))
 

@@ -156,7 +156,7 @@ def test_a_failing_cell_is_told_and_the_others_go_on(command, folder):
   )
   status, out, _ = command("--sweep=strategy.kind=continuous,mine:Rule")
   assert status == 1
-  assert "FAILED: RuntimeError: no idea" in out
+  assert "FAILED: PolicyFault: mine.py:3: RuntimeError: no idea" in out
   assert out.index("failed:") < out.index("results:")
   assert [row["label"] for row in rows(folder)] == ["kind=continuous"]
   (failed,) = (folder / "results/x/failed").iterdir()

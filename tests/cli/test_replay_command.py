@@ -1,5 +1,6 @@
 """Recorded runs replay from their folders."""
 
+import shutil
 import sys
 
 from pdjax.cli.replay import main
@@ -50,3 +51,67 @@ def test_no_run_is_one_line(folder, capsys):
   assert capsys.readouterr().err == (
       "nowhere: not a run's folder: no config.json\n"
   )
+
+
+def test_bad_folders_are_one_line_each(command, folder, capsys):
+  command("--sweep=strategy.kind=continuous,chunked")
+  runs = sorted((folder / "results/x/runs").iterdir())
+  (folder / "results/x/runs/00-empty").mkdir()
+  for name, text in (
+      ("01-not-json", '{"cluster": '),
+      ("02-a-list", "[]"),
+      ("03-a-wrong-field", '{"cluster": {"splitt": 3}}'),
+      ("04-a-wrong-value", '{"cluster": {"split": "2X"}}'),
+      ("05-out-of-range", '{"strategy": {"max_num_seqs": 0}}'),
+      ("06-not-text", "\udcff"),
+  ):
+    bad = folder / "results/x/runs" / name
+    bad.mkdir()
+    (bad / "config.json").write_text(text, errors="surrogateescape")
+  events = (runs[0] / "events.parquet").read_bytes()
+  _copy(runs[0], "07-cut", events[: len(events) // 2])
+  middle = len(events) // 3
+  damaged = events[:middle] + bytes(64) + events[middle + 64 :]
+  _copy(runs[0], "08-damaged", damaged)
+  capsys.readouterr()
+  assert main(["results/x", "nowhere"]) == 2
+  told = capsys.readouterr()
+  assert len(told.out.splitlines()) == 2  # the two good ones
+  lines = told.err.splitlines()
+  assert len(lines) == 10
+  for number, (line, words) in enumerate(zip(lines[:9], (
+      "no config.json", "not a JSON object", "not a JSON object", "splitt",
+      "'2X' is not a split", "strategy.max_num_seqs: must be at least 1",
+      "cannot be read", "not a readable event file", "event file",
+  ), strict=True)):
+    assert f"runs/0{number}-" in line and words in line
+  assert lines[9] == "nowhere: not a run's folder: no config.json"
+
+
+def _copy(run, name, events):
+  copy = run.parent / name
+  shutil.copytree(run, copy)
+  (copy / "events.parquet").write_bytes(events)
+
+
+def test_a_policy_that_raises_is_a_difference(command, folder, capsys):
+  rule = folder / "their_rule.py"
+  rule.write_text(RULE)
+  command("--config.strategy.kind=their_rule:Rule")
+  sys.modules.pop("their_rule")
+  rule.write_text(RULE.replace("pass", "raise LookupError('no more')"))
+  capsys.readouterr()
+  assert main(["results/x"]) == 1
+  said = capsys.readouterr().out.splitlines()[1]
+  assert said == (
+      "  first difference: their_rule.py:5: LookupError: no more"
+  )
+
+
+RULE = """
+from pdjax.schedule.batching import Continuous
+class Rule(Continuous):
+  def batch(self, worker, world):
+    pass
+    yield from super().batch(worker, world)
+"""

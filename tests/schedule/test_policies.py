@@ -245,6 +245,8 @@ class NoSteps:
 
 
 class OneArrival:
+  arriving = True
+
   def __init__(self, event):
     self._events = [event]
 
