@@ -132,6 +132,11 @@ def _parallel_problems(
 
 def _strategy_problems(run: Run) -> Iterator[str]:
   kind = run.strategy.kind
+  if run.strategy.router == "prefix_aware":
+    yield (
+        "strategy.router: 'prefix_aware' would change nothing: no worker keeps"
+        " a prefix cache yet; use 'least_outstanding_tokens'"
+    )
   if ":" in kind:
     return
   if kind not in config.BUILTIN_STRATEGIES:

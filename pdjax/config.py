@@ -12,7 +12,7 @@ from typing import Literal
 
 Role = Literal["P", "D", "C"]
 
-BUILTIN_STRATEGIES = ("continuous", "chunked", "disaggregated")
+BUILTIN_STRATEGIES = ("continuous", "static", "chunked", "disaggregated")
 NAMED_WEIGHTS = ("random", "fetched")
 """Values of `model.weights` that are no file."""
 
@@ -116,7 +116,10 @@ class TransferPlan:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Strategy:
   kind: str = "continuous"
-  """continuous, chunked, disaggregated, or `module:factory`."""
+  """continuous, static, chunked, disaggregated, or `module:factory`."""
+  priority: Literal["prefill_first", "decode_first"] | None = None
+  """Whether decodes wait while continuous batching takes prompts in, or share
+  the step with them; default prefill_first."""
   chunk_size: int | None = None
   """Token budget of a step. chunked: default 512. disaggregated: of P's
   steps, default none (whole prompts)."""
@@ -124,10 +127,14 @@ class Strategy:
   """Prompt tokens of one whole-prompt step; default 8192."""
   max_num_seqs: int = 128
   """Requests that hold pages on one worker at a time."""
-  router: Literal["round_robin", "least_outstanding_tokens"] = (
-      "least_outstanding_tokens"
-  )
-  """Which of several workers gets a request; see docs/policies.md."""
+  router: Literal[
+      "round_robin",
+      "least_outstanding_tokens",
+      "join_shortest_queue",
+      "prefix_aware",
+  ] = "least_outstanding_tokens"
+  """Which of several workers gets a request; prefix_aware is refused: no worker
+  keeps a prefix cache yet. See docs/policies.md."""
   first_token: Literal["at_prefill", "at_handoff"] | None = None
   """When disaggregation releases the first token; default at_prefill."""
   transfer: TransferPlan | None = None

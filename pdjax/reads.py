@@ -55,11 +55,16 @@ _READS = (
     _Reads(
         ("strategy.chunk_size", "cluster.pools.chunk_size"),
         _builtin("chunked", "disaggregated"),
-        "continuous batching does not chunk prompts",
+        "only chunked prefill cuts prompts",
+    ),
+    _Reads(
+        ("strategy.priority",),
+        lambda run: run.strategy.kind == "continuous",
+        "only continuous batching chooses who goes first",
     ),
     _Reads(
         ("strategy.max_num_batched_tokens",),
-        _builtin("continuous", "disaggregated"),
+        _builtin("continuous", "static", "disaggregated"),
         "chunked prefill is bounded by strategy.chunk_size",
     ),
     _Reads(
@@ -177,6 +182,8 @@ def resolved(run: Run) -> Run:
   strategy, workload = run.strategy, run.workload
   kind = strategy.kind
   said: dict[str, Any] = {}
+  if kind == "continuous" and strategy.priority is None:
+    said["priority"] = "prefill_first"
   if kind == "chunked" and strategy.chunk_size is None:
     said["chunk_size"] = 512
   if kind != "chunked" and strategy.max_num_batched_tokens is None:

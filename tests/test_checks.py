@@ -45,8 +45,11 @@ def test_a_good_run_has_no_problem():
          "cluster.pools[0].count: must be at least 1, got 0"),
         ({"strategy": {"kind": "chunkd"}},
          "strategy.kind: unknown strategy 'chunkd'; allowed: continuous,"
-         " chunked, disaggregated, or 'module:factory'; did you mean"
+         " static, chunked, disaggregated, or 'module:factory'; did you mean"
          " 'chunked'?"),
+        ({"strategy": {"router": "prefix_aware"}},
+         "strategy.router: 'prefix_aware' would change nothing: no worker keeps"
+         " a prefix cache yet; use 'least_outstanding_tokens'"),
         ({"strategy": {"kind": "disaggregated"}},
          "cluster.split: disaggregated runs on workers of role P and D, such"
          " as '2P2D'; got '1C'"),

@@ -171,7 +171,8 @@ def kinds_of(run: Run, pool: Pool) -> tuple[Kind, ...]:
   own = ":" in run.strategy.kind
   if own or pool.role != "P":
     kinds.append("decode")
-    if own or pool.chunk_size is not None:
+    shared = run.strategy.priority == "decode_first"
+    if own or shared or pool.chunk_size is not None:
       kinds.append("mixed")
   if pool.role == "P":
     kinds.append("gather")

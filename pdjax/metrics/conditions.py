@@ -145,6 +145,7 @@ def _design(run: config.Run) -> dict[str, Any]:
   strategy, cluster = run.strategy, run.cluster
   return {
       "strategy": strategy.kind,
+      "priority": strategy.priority,
       "options": dict(strategy.options),
       "split": split_of(run),
       "chunk_size": strategy.chunk_size,

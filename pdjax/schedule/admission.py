@@ -31,12 +31,15 @@ class Admission:
   def attach(self, settle: Callable[[int, int], int], log: Log) -> None:
     self._settle, self._log = settle, log
 
-  def admits(self, worker: Worker, progress: Progress) -> bool:
+  def admits(
+      self, worker: Worker, progress: Progress, pages: int | None = None
+  ) -> bool:
     """See `World.admits`."""
     if worker.num_seqs >= worker.spec.max_num_seqs:
       return self._block(progress, worker, "seqs")
-    pages = worker.need_pages(progress) + worker.margin_pages()
-    if not self.has_free(worker, pages):
+    if pages is None:
+      pages = worker.need_pages(progress)
+    if not self.has_free(worker, pages + worker.margin_pages()):
       return self._block(progress, worker, "pages")
     return True
 

@@ -22,32 +22,76 @@ class Batching(Protocol):
 
 
 class Continuous:
-  """Iteration-level batching, whole prompts first.
+  """Iteration-level batching of whole prompts.
 
-  Orca (OSDI'22) with vLLM's first scheduler: whenever a prompt can be
-  admitted, a step of whole prompts runs, up to `max_num_batched_tokens` of
-  them (one longer prompt goes alone), and decodes wait. This is the
-  interference baseline.
+  Whenever a prompt can be admitted, a step takes whole prompts, up to
+  `max_num_batched_tokens` tokens (one longer prompt as the only one). With
+  prefill first the decodes wait meanwhile, as in vLLM's first scheduler
+  (SOSP'23): the interference baseline. With decode first they share the step,
+  as in Orca (OSDI'22), and count towards the tokens.
   """
+
+  def __init__(self, *, decode_first: bool = False):
+    self._decode_first = decode_first
 
   def batch(self, worker: Worker, world: World) -> Iterator[Command]:
     decodes = yield from make_room(worker)
-    prompts = yield from self._prompts(worker, world)
+    beside = decodes if self._decode_first else ()
+    prompts = yield from self._prompts(worker, world, len(beside))
     if prompts:
-      yield Step(worker.id, prefill=prompts)
+      yield Step(worker.id, prefill=prompts, decode=beside)
     elif decodes:
       yield Step(worker.id, decode=decodes, repeats=UNTIL_INTERRUPTED)
 
   def _prompts(
-      self, worker: Worker, world: World
+      self, worker: Worker, world: World, taken_tokens: int
   ) -> Generator[Command, None, tuple[tuple[int, int], ...]]:
-    budget_tokens = worker.spec.max_num_batched_tokens
+    budget_tokens = worker.spec.max_num_batched_tokens - taken_tokens
     prompts: list[tuple[int, int]] = []
     for progress in candidates(worker, world):
       tokens = progress.target_tokens - progress.computed_tokens
       if prompts and tokens > budget_tokens:
         break
       yield from admit(progress, worker)
+      prompts.append((progress.id, tokens))
+      budget_tokens -= tokens
+    return tuple(prompts)
+
+
+class Static:
+  """Request-level batching: a batch runs until all of its members have ended.
+
+  What serving systems did before Orca (OSDI'22, section 3; FasterTransformer):
+  an empty worker takes from its queue what fits, each request with the pages of
+  the longest answer it declares, so that none is ever preempted. The whole
+  batch is prefilled, then decoded; whoever arrives waits for its last member.
+  """
+
+  def batch(self, worker: Worker, world: World) -> Iterator[Command]:
+    if not worker.num_seqs:
+      yield from self._form(worker, world)
+    if worker.prefilling:
+      yield Step(worker.id, prefill=self._prompts(worker))
+    elif worker.decoding:
+      members = tuple(worker.decoding)
+      yield Step(worker.id, decode=members, repeats=UNTIL_INTERRUPTED)
+
+  def _form(self, worker: Worker, world: World) -> Iterator[Command]:
+    while worker.waiting:
+      head = worker.waiting[0]
+      pages = worker.most_pages(head.request)
+      if not world.admits(worker, head, pages):
+        break
+      yield Reserve(head.id, worker.id, pages)
+
+  def _prompts(self, worker: Worker) -> tuple[tuple[int, int], ...]:
+    """Whole prompts for a step; a longer one goes alone."""
+    budget_tokens = worker.spec.max_num_batched_tokens
+    prompts: list[tuple[int, int]] = []
+    for progress in worker.prefilling.values():
+      tokens = progress.remaining_prefill_tokens
+      if prompts and tokens > budget_tokens:
+        break
       prompts.append((progress.id, tokens))
       budget_tokens -= tokens
     return tuple(prompts)

@@ -30,6 +30,11 @@ def anyone_joins(worker: Worker, world: World) -> bool:
   return _left_out(worker) or bool(worker.waiting)
 
 
+def nobody_joins(worker: Worker, world: World) -> bool:
+  """For rules that let a batch run to its end."""
+  return False
+
+
 def _left_out(worker: Worker) -> bool:
   """Whether a request decodes here that no run of the worker contains."""
   members = sum(len(run.decodes) for run in worker.runs if run)

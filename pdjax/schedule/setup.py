@@ -6,11 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pdjax.config import ConfigError, Pool, Run, pools_of
-from pdjax.schedule.batching import ByWorker, Continuous
+from pdjax.config import ConfigError, Pool, Run, Strategy, pools_of
+from pdjax.schedule.batching import Batching, ByWorker, Continuous, Static
 from pdjax.schedule.loop import Policy
 from pdjax.schedule.placement import Colocated, Disaggregated, Placement
-from pdjax.schedule.policies import Composed, anyone_joins
+from pdjax.schedule.policies import (
+  Composed,
+  Joins,
+  anyone_joins,
+  head_joins,
+  nobody_joins,
+)
 from pdjax.schedule.routing import router
 from pdjax.schedule.worker import WorkerSpec
 from pdjax.schedule.world import World
@@ -48,11 +54,20 @@ def policy_of(run: Run) -> Policy:
   Raises:
     ConfigError: a user's module cannot be imported or is no policy.
   """
-  kind = run.strategy.kind
-  if ":" in kind:
+  strategy = run.strategy
+  if ":" in strategy.kind:
     return _users_policy(run)
-  rule = Continuous() if kind == "continuous" else ByWorker()
-  return Composed(placement_of(run), rule)
+  return Composed(placement_of(run), *rule_of(strategy))
+
+
+def rule_of(strategy: Strategy) -> tuple[Batching, Joins]:
+  """A built-in strategy's batching rule, and who joins its runs."""
+  if strategy.kind == "static":
+    return Static(), nobody_joins
+  if strategy.kind == "continuous":
+    decode_first = strategy.priority == "decode_first"
+    return Continuous(decode_first=decode_first), head_joins
+  return ByWorker(), head_joins
 
 
 def placement_of(run: Run) -> Placement:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pdjax.config import pages_for
 from pdjax.events import Step
 from pdjax.pages import PageAllocator
-from pdjax.request import Progress
+from pdjax.request import Progress, Request
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,6 +125,18 @@ class Worker:
   def need_pages(self, progress: Progress) -> int:
     """Pages to admit a request: its tokens and, unless P, a first decode."""
     return self.pages_for(progress.target_tokens + (self.role != "P"))
+
+  def most_pages(self, request: Request) -> int:
+    """Pages of a request with the longest answer it declares; on P without."""
+    answer_tokens = request.max_tokens if self.role != "P" else 0
+    return self.pages_for(request.prompt_tokens + answer_tokens)
+
+  def cached_prefix_tokens(self, request: Request) -> int:
+    """Leading prompt tokens whose keys and values are kept here already.
+
+    None: no worker keeps pages beyond the end of their request.
+    """
+    return 0
 
   def missing_pages(self, progress: Progress) -> int:
     """Pages a decode lacks for its next step: one or none."""

@@ -76,19 +76,18 @@ class World:
 
   def could_hold(self, worker: Worker, request: Request) -> bool:
     """Whether the whole request would fit the worker's empty pool."""
-    tokens = request.prompt_tokens
-    if worker.role != "P":
-      tokens += request.max_tokens
-    return worker.pages_for(tokens) <= worker.spec.pool_pages
+    return worker.most_pages(request) <= worker.spec.pool_pages
 
-  def admits(self, worker: Worker, progress: Progress) -> bool:
+  def admits(
+      self, worker: Worker, progress: Progress, pages: int | None = None
+  ) -> bool:
     """Whether a request may take its pages on a worker now.
 
-    need + reserve x (holders + 1) <= free, where need covers its tokens and
-    the first decode. Alone it needs no reserve, so the oldest always fits.
-    Notes `Blocked` in the log when the answer is no.
+    need + reserve x (holders + 1) <= free, where need is `pages`, or else
+    covers its tokens and the first decode. Alone it needs no reserve, so the
+    oldest always fits. Notes `Blocked` in the log when the answer is no.
     """
-    return self.admission.admits(worker, progress)
+    return self.admission.admits(worker, progress, pages)
 
   def has_free(self, worker: Worker, pages: int) -> bool:
     """Whether that many pages are free or can be taken back from runs."""

@@ -50,6 +50,7 @@ def run_of(
     kind: str = "continuous",
     *,
     chunk_size: int | None = None,
+    decode_first: bool = False,
     tp: int | dict[str, int] = 1,
     kv_tokens: int = 800,
     reserve_pages: int = 1,
@@ -69,6 +70,7 @@ def run_of(
       ),
       strategy=config.Strategy(
           kind=kind, chunk_size=chunk_size, max_num_seqs=6,
+          priority="decode_first" if decode_first else None,
           transfer=config.TransferPlan(verify=True),
       ),
       workload=config.Workload(stop=stop),

@@ -54,6 +54,37 @@ def test_chunks_do_not_change_tokens(engine, truth, chunk_size):
   assert engine.compiles_in_window == 0
 
 
+def test_decodes_beside_whole_prompts_keep_tokens(engine, truth):
+  run = run_of("1C", decode_first=True)
+  served = serve_on(engine, run, workload(gap_ps=0))
+  assert served.same_tokens(truth)
+  steps = served.log.of(events.Step)
+  assert any(step.prefill and step.decode for step in steps)
+  assert all(
+      tokens == PROMPT_TOKENS[request]
+      for step in steps for request, tokens in step.prefill
+  )
+
+
+def test_a_static_batch_keeps_tokens(engine, truth):
+  served = serve_on(engine, run_of("1C", "static"), workload(gap_ps=0))
+  assert served.same_tokens(truth)
+  assert not served.log.of(events.Interrupt)
+  unended: set[int] = set()
+  decoding = False
+  for _, entry in served.log:
+    match entry:
+      case events.Reserve():
+        assert not decoding  # nobody joins a batch under way
+        unended.add(entry.request)
+      case events.Step():
+        decoding = bool(entry.decode)
+      case events.StepEnded():
+        unended -= dict(entry.finished).keys()
+        decoding = decoding and bool(unended)
+  assert not unended
+
+
 @pytest.mark.parametrize("kind", ["continuous", "chunked"])
 def test_preempted_requests_recompute_their_tokens(engine, truth, kind):
   run = run_of("1C", kind, chunk_size=32, kv_tokens=13 * 8, reserve_pages=0)

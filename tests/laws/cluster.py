@@ -16,7 +16,9 @@ from pdjax.simulate.cluster import cluster_of
 US = 10**6
 """Picoseconds in a microsecond: steps of these clusters take thousands."""
 
-KINDS = ("continuous", "chunked", "disaggregated", "chunked prefill on P")
+COLOCATED = ("continuous", "decode first", "static", "chunked")
+KINDS = (*COLOCATED, "disaggregated", "chunked prefill on P")
+ROUTERS = ("round_robin", "least_outstanding_tokens", "join_shortest_queue")
 
 
 def run_config(
@@ -30,11 +32,15 @@ def run_config(
     **strategy,
 ) -> Run:
   """A llama-2-7b cluster on A100 with pools far smaller than theirs."""
-  disaggregated = kind in ("disaggregated", "chunked prefill on P")
-  chunk_size = 32 if "chunked" in kind else None
+  disaggregated = kind not in COLOCATED
+  names = {
+      "decode first": "continuous",
+      "chunked prefill on P": "disaggregated",
+  }
   settings = {
-      "kind": "disaggregated" if disaggregated else kind,
-      "chunk_size": chunk_size,
+      "kind": names.get(kind, kind),
+      "priority": "decode_first" if kind == "decode first" else None,
+      "chunk_size": 32 if "chunked" in kind else None,
       "max_num_batched_tokens": 200,
       **strategy,
   }
@@ -105,7 +111,7 @@ def loads(draw, max_size: int = 25) -> Load:
 def configs(draw) -> Run:
   """A strategy, a split and pools that sometimes force preemption."""
   kind = draw(st.sampled_from(KINDS))
-  if kind in ("continuous", "chunked"):
+  if kind in COLOCATED:
     split = draw(st.sampled_from(["1C", "2C", "3C"]))
   else:
     split = draw(st.sampled_from(["1P1D", "2P1D", "1P2D", "2P2D"]))
@@ -116,7 +122,7 @@ def configs(draw) -> Run:
       page_tokens=draw(st.sampled_from([8, 16])),
       reserve_pages=draw(st.sampled_from([0, 1, 3])),
       max_num_seqs=draw(st.sampled_from([2, 5, 64])),
-      router=draw(st.sampled_from(["round_robin", "least_outstanding_tokens"])),
+      router=draw(st.sampled_from(ROUTERS)),
   )
 
 

@@ -40,7 +40,13 @@ COLOCATED = [
     ("chunked", "strategy.chunk_size", 64),
     ("continuous", "strategy.max_num_seqs", 2),
     ("continuous", "strategy.kind", "chunked"),
+    ("continuous", "strategy.kind", "static"),
+    ("continuous", "strategy.priority", "decode_first"),
+    ("static", "strategy.max_num_batched_tokens", 50),
+    ("static", "strategy.max_num_seqs", 2),
+    ("static", "cluster.reserve_pages", 8),
     ("continuous", "strategy.router", "round_robin"),
+    ("continuous", "strategy.router", "join_shortest_queue"),
     ("continuous", "cluster.split", "3C"),
     ("continuous", "cluster.kv_tokens", 256),
     ("continuous", "cluster.page_tokens", 16),
@@ -71,7 +77,7 @@ def test_a_knob_changes_what_is_seen(kind, path, value):
   run = run_config(kind, split)
   run = dataclasses.replace(run, slo=SLO(ttft_s=0.04, tpot_s=0.5))
   turned = set_field(run, path, value)
-  if path == "strategy.kind":
+  if value == "chunked":
     turned = set_field(turned, "strategy.chunk_size", 32)
   assert seen(run) != seen(turned), f"{path}={value} changes nothing"
 

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given, settings
 
 from pdjax.events import Step, TransferEnded
-from pdjax.schedule.batching import ByWorker
 from pdjax.schedule.cost import StepShape
 from pdjax.schedule.policies import Composed
-from pdjax.schedule.setup import placement_of
+from pdjax.schedule.setup import placement_of, rule_of
 from pdjax.simulate.cluster import cluster_of
 from tests.laws.cluster import (
   KINDS,
@@ -35,8 +34,9 @@ class SingleSteps:
       yield command
 
 
-def outcome(run, load, rule):
-  policy = Composed(placement_of(run), rule)
+def outcome(run, load, change=lambda rule: rule):
+  rule, joins = rule_of(run.strategy)
+  policy = Composed(placement_of(run), change(rule), joins)
   log, world = serve_load(run, load, policy)
   fates = {
       p.id: (p.state, p.preemptions, p.recomputed_tokens)
@@ -48,8 +48,8 @@ def outcome(run, load, rule):
 @settings(max_examples=80, deadline=None)
 @given(configs(), loads())
 def test_runs_equal_single_steps(run, load):
-  by_runs = outcome(run, load, ByWorker())
-  by_steps = outcome(run, load, SingleSteps(ByWorker()))
+  by_runs = outcome(run, load)
+  by_steps = outcome(run, load, SingleSteps)
   assert by_runs[:2] == by_steps[:2]
   assert by_runs[2] <= by_steps[2]
 
@@ -57,8 +57,8 @@ def test_runs_equal_single_steps(run, load):
 def test_runs_are_really_longer_than_a_step():
   run = run_config("continuous")
   load = load_of((0, 20, 40))
-  assert outcome(run, load, ByWorker())[2] == 2  # a prefill and one run
-  assert outcome(run, load, SingleSteps(ByWorker()))[2] == 40
+  assert outcome(run, load)[2] == 2  # a prefill and one run
+  assert outcome(run, load, SingleSteps)[2] == 40
 
 
 @pytest.mark.parametrize("kind", KINDS)

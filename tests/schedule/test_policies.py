@@ -18,12 +18,11 @@ from pdjax.events import (
   TransferEnded,
 )
 from pdjax.request import Request, State
-from pdjax.schedule.batching import Chunked, Continuous, make_room
+from pdjax.schedule.batching import Chunked, Continuous, Static, make_room
 from pdjax.schedule.loop import Stalled, serve
-from pdjax.schedule.routing import LeastOutstandingTokens, RoundRobin, router
 from pdjax.schedule.setup import policy_of
 from pdjax.segments import Segment
-from tests.laws.cluster import load_of, run_config, serve_load
+from tests.laws.cluster import ROUTERS, load_of, run_config, serve_load
 from tests.schedule.worlds import arrive, end_step, world_of
 
 
@@ -70,6 +69,60 @@ def test_continuous_lets_decodes_wait_for_a_prompt():
   assert step_of(batch(Continuous(), world)).decode == (0, 1)
 
 
+def test_decode_first_takes_prompts_in_beside_the_decodes():
+  world, _ = world_of(pages=100, max_num_batched_tokens=20)
+  rule = Continuous(decode_first=True)
+  route_all(world, 8)
+  end_step(world, step_of(batch(rule, world)).run)
+  for request, prompt in ((1, 12), (2, 7), (3, 1)):
+    arrive(world, request, prompt, at_ps=50)
+    world.start(Route(request, 0))
+  step = step_of(batch(rule, world))  # 1 + 12 + 7 = 20
+  assert step.prefill == ((1, 12), (2, 7)) and step.decode == (0,)
+
+
+def test_a_static_batch_runs_until_its_last_member_has_ended():
+  world, _ = world_of(pages=100, max_num_batched_tokens=20)
+  route_all(world, 8, 12, 7, most=20)
+  step = step_of(batch(Static(), world))
+  assert step.prefill == ((0, 8), (1, 12))
+  end_step(world, step.run)
+  route = arrive(world, 3, 4, at_ps=50)
+  world.start(Route(3, 0))
+  step = step_of(batch(Static(), world))  # the whole batch first
+  assert step.prefill == ((2, 7),) and not step.decode
+  end_step(world, step.run)
+  step = step_of(batch(Static(), world))
+  assert step.decode == (0, 1, 2)
+  end_step(world, step.run, steps=9, finished=((0, 9), (1, 9)))
+  step = step_of(batch(Static(), world))
+  assert step.decode == (2,) and route.state is State.WAITING
+  end_step(world, step.run, finished=((2, 1),))
+  assert step_of(batch(Static(), world)).prefill == ((3, 4),)
+
+
+def test_a_static_batch_holds_the_pages_of_its_longest_answers():
+  world, _ = world_of(pages=11, reserve_pages=0)
+  route_all(world, 8, 8, 8, most=12)  # 5 pages each, so two fit
+  commands = batch(Static(), world)
+  assert [c.pages for c in commands if isinstance(c, Reserve)] == [5, 5]
+  run = step_of(commands)
+  end_step(world, run.run)
+  run = step_of(batch(Static(), world))
+  assert run.repeats == 11 and world.workers[0].pool.free_pages == 1
+
+
+def test_arrivals_do_not_interrupt_a_static_batch():
+  log, _ = serve_load(
+      run_config("static", kv_tokens=2000),
+      load_of((0, 40, 50), (200_000, 40, 5)),
+  )
+  assert not log.of(Interrupt)
+  assert [step.prefill for step in log.of(Step) if step.prefill] == [
+      ((0, 40),), ((1, 40),)
+  ]
+
+
 def test_chunked_gives_decodes_their_token_and_prompts_the_rest():
   world, _ = world_of(pages=100, chunk_size=16)
   route_all(world, 12, 20)
@@ -103,29 +156,8 @@ def test_the_newest_is_preempted_first_and_the_oldest_never():
   assert list(world.workers[0].decoding) == [0, 1]
 
 
-def test_least_outstanding_tokens_counts_what_waits_and_what_is_held():
-  world, _ = world_of("CCC")
-  for request, worker in ((0, 0), (1, 1), (2, 1), (3, 2)):
-    arrive(world, request, 10 * (request + 1))
-    world.start(Route(request, worker))
-  ranked = LeastOutstandingTokens().rank(
-      arrive(world, 9, 5), world.workers
-  )
-  assert [w.id for w in ranked] == [0, 2, 1]  # 10, 40, 50 tokens
-  assert [w.outstanding_tokens for w in world.workers] == [10, 50, 40]
-
-
-def test_round_robin_turns_and_keeps_a_requests_turn():
-  world, _ = world_of("CCC")
-  rule = RoundRobin()
-  first, second = arrive(world, 0, 5), arrive(world, 1, 5)
-  assert rule.rank(first, world.workers)[0].id == 0
-  assert rule.rank(second, world.workers)[0].id == 1
-  assert rule.rank(first, world.workers)[0].id == 0
-
-
 def test_every_worker_gets_requests():
-  for name in ("round_robin", "least_outstanding_tokens"):
+  for name in ROUTERS:
     for kind, split in (("continuous", "4C"), ("disaggregated", "2P2D")):
       run = run_config(kind, split, router=name, kv_tokens=2000)
       load = load_of(*((i * 1000, 40, 10) for i in range(24)))
@@ -230,11 +262,6 @@ def test_a_users_mistake_is_one_line(kind, options, words):
     policy_of(users(kind, **options))
   assert len(caught.value.errors) == 1
   assert "\n" not in caught.value.errors[0]
-
-
-def test_an_unknown_router_is_named():
-  with pytest.raises(ConfigError, match="least_outstanding_tokens"):
-    router("randomly")
 
 
 class NoSteps:
