@@ -13,21 +13,16 @@ import numpy as np
 
 from pdjax import config
 from pdjax.metrics.anchors import ANCHORS
+from pdjax.metrics.growth import grew
+from pdjax.metrics.percentiles import needed
 from pdjax.metrics.requests import RequestTable
-
-P99_REQUESTS = 300
-"""Under this many requests a p99 is one of the three largest values."""
 
 DRAIN_SHARE = 0.1
 """A run drains when its makespan exceeds the span of its arrivals by more."""
 
 LATE_SHARE = 0.05
-"""A generator is late when its p99 lag is above this share of median TTFT."""
-
-GROWTH_SHARE = 0.1
-"""A queue kept growing when, over the second half of the arrivals, more than
-this share of them added to it (and more than chance would: a square root). In
-the queue is who has arrived, not ended, and not begun to decode."""
+"""A generator is late when its lag (p99, of few requests the largest) is above
+this share of the median TTFT."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,15 +61,25 @@ def caveats(
   """What right numbers do not speak for."""
   return [
       *_from_workload(workload, facts), *_drain(summary),
-      *_anchor_flips(summary),
+      *_anchor_flips(summary), *_not_judged(summary),
   ]
 
 
 def notes(summary: Mapping[str, Any]) -> list[str]:
   """How fine the figures are."""
-  completed = summary["completed"]
-  few = completed < P99_REQUESTS
-  return [f"p99 from {completed} requests"] if few else []
+  lines = []
+  for at in (99, 90):
+    names = [
+        name.removeprefix(f"p{at}_").removesuffix("_ms")
+        for name in summary["refused"]
+        if name.startswith(f"p{at}_")
+    ]
+    if names:
+      lines.append(
+          f"no p{at} of {', '.join(names)}: it needs {needed(at)} values,"
+          f" {summary['completed']} requests completed"
+      )
+  return lines
 
 
 def is_sample(workload: config.Workload) -> bool:
@@ -123,23 +128,26 @@ def _from_requests(
   missing = summary["sent"] - summary["completed"]
   if missing:
     lines.append(f"{missing} of {summary['sent']} requests did not finish")
-  if _late(summary):
-    lag_ms = summary["p99_generator_lag_ms"]
-    lines.append(f"generator late: p99 lag {lag_ms:.3g} ms")
+  lines += _late(summary)
   if queue_grew(table):
     lines.append("queue kept growing while requests arrived")
   return lines
 
 
-def _late(summary: Mapping[str, Any]) -> bool:
-  lag_ms, ttft_ms = summary["p99_generator_lag_ms"], summary["median_ttft_ms"]
-  if lag_ms is None or ttft_ms is None:
-    return False
-  return lag_ms > LATE_SHARE * ttft_ms
+def _late(summary: Mapping[str, Any]) -> list[str]:
+  name = "max" if summary["p99_generator_lag_ms"] is None else "p99"
+  lag_ms = summary[f"{name}_generator_lag_ms"]
+  ttft_ms = summary["median_ttft_ms"]
+  if None in (lag_ms, ttft_ms) or lag_ms <= LATE_SHARE * ttft_ms:
+    return []
+  return [f"generator late: {name} lag {lag_ms:.3g} ms"]
 
 
 def queue_grew(table: RequestTable) -> bool:
-  """Whether requests kept piling up in the second half of the arrivals."""
+  """Whether requests kept piling up in the second half of the arrivals.
+
+  In the queue is who has arrived, not ended, and not begun to decode.
+  """
   arrival_ns = np.sort(table["arrival_ns"])
   half = len(arrival_ns) // 2
   if half < 1 or arrival_ns[half] == arrival_ns[-1]:
@@ -149,15 +157,7 @@ def queue_grew(table: RequestTable) -> bool:
       np.ma.filled(table["first_decode_ns"], never),
       np.ma.filled(table["ended_ns"], never),
   )
-  left_ns.sort()
-  middle, last = (
-      arrived - np.searchsorted(left_ns, at_ns, side="right")
-      for arrived, at_ns in (
-          (half + 1, arrival_ns[half]), (len(arrival_ns), arrival_ns[-1]),
-      )
-  )
-  arrived = len(arrival_ns) - half - 1
-  return last - middle > max(GROWTH_SHARE * arrived, arrived**0.5)
+  return grew(arrival_ns, left_ns, arrival_ns[half], arrival_ns[-1])
 
 
 def _anchor_flips(summary: Mapping[str, Any]) -> list[str]:
@@ -169,3 +169,12 @@ def _anchor_flips(summary: Mapping[str, Any]) -> list[str]:
       for anchor, holds in met.items()
   )
   return [f"SLO depends on the first-token anchor: {words}"]
+
+
+def _not_judged(summary: Mapping[str, Any]) -> list[str]:
+  """Terms of the SLO that ask for a percentile of too few values."""
+  return [
+      f"SLO not judged: too few values for {name[len('slo_holds['):-1]}"
+      for name, holds in summary.items()
+      if name.startswith("slo_holds[") and holds is None
+  ]

@@ -17,6 +17,7 @@ from pdjax.metrics.anchors import ANCHOR_OF, Column, anchored
 from pdjax.metrics.breakdown import breakdown
 from pdjax.metrics.journal import Journal, read_journal
 from pdjax.metrics.steps import StepTotals, step_totals
+from pdjax.metrics.timed import Timed
 from pdjax.metrics.tokens import Lives, Tokens, nulls, read_lives, read_tokens
 from pdjax.metrics.weighted import Weighted
 
@@ -33,7 +34,7 @@ class RequestTable:
   """Where each computed, in order, without immediate repeats."""
   anchor: str
   tokens: Tokens
-  later_gaps_ns: Weighted
+  later_gaps: Timed
   """Gaps after the second token of finished requests; no anchor moves them."""
   steps: StepTotals
   end_ns: int
@@ -56,9 +57,14 @@ class RequestTable:
     leave out those for which they are null.
     """
     if metric == "itl":
-      first = Weighted.of(self["itl_first_ns"][self.finished])
-      return first.plus(self.later_gaps_ns)
+      return self.gaps().weighted()
     return Weighted.of(self[f"{metric}_ns"][self.finished])
+
+  def gaps(self) -> Timed:
+    """Every gap of every finished request, at its end, in nanoseconds."""
+    done = self.finished
+    first = Timed.of(self["first_decode_ns"][done], self["itl_first_ns"][done])
+    return first.plus(self.later_gaps)
 
   def under(self, anchor: str) -> "RequestTable":
     """The same requests with the first token released at another anchor."""
@@ -85,7 +91,7 @@ def request_table(log: Log, first_token: str = "at_prefill") -> RequestTable:
       workers=_workers(journal),
       anchor=anchor,
       tokens=tokens,
-      later_gaps_ns=tokens.later_gaps(columns["state"] == "finished"),
+      later_gaps=tokens.later_gaps(columns["state"] == "finished"),
       steps=step_totals(journal),
       end_ns=journal.end_ps // 1000,
   )

@@ -18,6 +18,7 @@ import difflib
 import numpy as np
 
 from pdjax.config import SLO
+from pdjax.metrics.percentiles import percentile
 from pdjax.metrics.requests import RequestTable
 
 REQUEST_METRICS = ("ttft", "ttst", "tpot", "e2el", "itl_first", "itl_max")
@@ -49,7 +50,8 @@ class Outcome:
   """How one term came out."""
 
   term: Term
-  holds: bool
+  holds: bool | None
+  """None where a percentile was asked of too few values."""
   share: float | None
   """Requests that keep it, of all sent; scope `request` only."""
   value_s: float | None
@@ -68,7 +70,7 @@ class Verdict:
   vacuous: int
   """Finished requests that kept a term for want of a second token."""
   met: bool | None
-  """None without a term."""
+  """None without a term, or where a term that decides could not be judged."""
 
 
 def terms_of(slo: SLO) -> tuple[Term, ...]:
@@ -123,16 +125,30 @@ def judge(table: RequestTable, slo: SLO) -> Verdict:
     )
   good = _good(kept, slo.join)
   attainment = None if good is None else _share(good, len(table))
-  runs_hold = all(o.holds for o in outcomes if o.term.scope == "run")
-  met = None
-  if outcomes:
-    enough = not kept or (
-        attainment is not None and attainment >= slo.attainment
-    )
-    met = enough and runs_hold
   return Verdict(
-      tuple(outcomes), good, attainment, int(vacuous.sum()), met
+      tuple(outcomes), good, attainment, int(vacuous.sum()),
+      _met(outcomes, attainment, slo),
   )
+
+
+def _met(
+    outcomes: list[Outcome], attainment: float | None, slo: SLO
+) -> bool | None:
+  """Whether enough requests are good and every run term holds."""
+  holds = [o.holds for o in outcomes if o.term.scope == "run"]
+  if len(holds) < len(outcomes):
+    holds.append(attainment is not None and attainment >= slo.attainment)
+  if False in holds:
+    return False
+  return None if None in holds or not holds else True
+
+
+def good_requests(table: RequestTable, slo: SLO) -> np.ndarray | None:
+  """Which requests keep all request terms; None where each is by itself."""
+  terms = [term for term in terms_of(slo) if term.scope == "request"]
+  if not terms or (slo.join == "each" and len(terms) > 1):
+    return None
+  return np.logical_and.reduce([keeps_term(table, term)[0] for term in terms])
 
 
 def keeps_term(
@@ -166,9 +182,12 @@ def _judge_run(table: RequestTable, term: Term) -> Outcome:
       value_ns = sample.max()
     case "worst10_mean":
       value_ns = sample.worst_mean(0.1)
-    case percentile:
-      value_ns = sample.percentile(float(percentile[1:]))
-  holds = value_ns is not None and value_ns <= term.limit_ns
+    case name:
+      value_ns = percentile(sample, float(name[1:]))
+  if value_ns is None:
+    holds = None if sample.total else False
+  else:
+    holds = value_ns <= term.limit_ns
   return Outcome(
       term, holds, None, None if value_ns is None else value_ns / 1e9
   )

@@ -15,13 +15,16 @@ import numpy as np
 from pdjax import config
 from pdjax.metrics.anchors import ANCHORS
 from pdjax.metrics.breakdown import PARTS
+from pdjax.metrics.certainty import bounds
 from pdjax.metrics.flags import Facts, caveats, doubts, notes
 from pdjax.metrics.goodput import goodput
+from pdjax.metrics.percentiles import needed, percentile
 from pdjax.metrics.requests import STATES, RequestTable
 from pdjax.metrics.slo import judge
 from pdjax.metrics.weighted import Weighted
 
 LATENCIES = ("ttft", "ttst", "tpot", "itl", "itl_first", "e2el")
+PERCENTILES = (50, 90, 99)
 
 
 def summarize(
@@ -56,6 +59,8 @@ def summarize(
     summary |= _latency(metric, table.sample(metric))
   summary |= _under_anchors(table, run.slo)
   summary |= _slo(table, run.slo, duration_ns, chips)
+  summary |= bounds(table, run.slo)
+  summary["refused"] = _refused(table)
   summary |= _generator(table)
   summary |= _mean_parts(table)
   summary |= _steps(table)
@@ -132,12 +137,22 @@ def _throughputs(
 def _latency(metric: str, sample: Weighted) -> dict[str, float | None]:
   statistics = {
       "mean": sample.mean(),
-      "median": sample.percentile(50),
-      **{f"p{at}": sample.percentile(at) for at in (50, 90, 99)},
+      "median": percentile(sample, 50),
+      **{f"p{at}": percentile(sample, at) for at in PERCENTILES},
   }
   return {
       f"{name}_{metric}_ms": _ms(value) for name, value in statistics.items()
   }
+
+
+def _refused(table: RequestTable) -> list[str]:
+  """Percentiles that there are too few values for."""
+  return [
+      f"p{at}_{metric}_ms"
+      for metric in LATENCIES
+      for at in PERCENTILES
+      if 0 < len(table.sample(metric).values) < needed(at)
+  ]
 
 
 def _under_anchors(table: RequestTable, slo: config.SLO) -> dict[str, Any]:
@@ -150,7 +165,7 @@ def _under_anchors(table: RequestTable, slo: config.SLO) -> dict[str, Any]:
       sample = other.sample(metric)
       row[f"mean_{metric}_{anchor}_ms"] = _ms(sample.mean())
       for at in (50, 99):
-        row[f"p{at}_{metric}_{anchor}_ms"] = _ms(sample.percentile(at))
+        row[f"p{at}_{metric}_{anchor}_ms"] = _ms(percentile(sample, at))
     row[f"slo_attainment_{anchor}"] = verdict.attainment
     row[f"slo_met_{anchor}"] = verdict.met
   return row
@@ -181,7 +196,7 @@ def _slo(
 def _generator(table: RequestTable) -> dict[str, float | None]:
   lag = Weighted.of(table["lag_ns"])
   return {
-      "p99_generator_lag_ms": _ms(lag.percentile(99)),
+      "p99_generator_lag_ms": _ms(percentile(lag, 99)),
       "max_generator_lag_ms": _ms(lag.max()),
   }
 

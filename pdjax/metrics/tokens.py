@@ -16,7 +16,7 @@ import dataclasses
 import numpy as np
 
 from pdjax.metrics.journal import Journal, Marks
-from pdjax.metrics.weighted import Weighted
+from pdjax.metrics.timed import Timed
 
 _PLACES = 1 << 40
 """More than a log has entries: (row, place) in one integer."""
@@ -91,18 +91,21 @@ class Tokens:
     values[self.row[stretches]] = self.token_ns[index[stretches]]
     return values
 
-  def later_gaps(self, keep_row: np.ndarray) -> Weighted:
+  def later_gaps(self, keep_row: np.ndarray) -> Timed:
     """Gaps between tokens after the second, of the rows to keep."""
     keep = keep_row[self.row]
     opening = keep & ~self.starts_row & ~self._second_stretch
-    joined = self._opening_gap_ns()[opening]
+    joined = Timed.of(
+        self.token_ns[self.first[opening]], self._opening_gap_ns()[opening]
+    )
     size = len(self.token_ns) + 1
     begins = np.bincount(self.first[keep], minlength=size)
     ends = np.bincount((self.first + self.count)[keep], minlength=size)
     sharing = np.cumsum(begins - ends)[:-1] - begins[:-1]
     inner = np.flatnonzero(sharing)
-    gap_ns = self.token_ns[inner] - self.token_ns[inner - 1]
-    return Weighted.of(joined).plus(Weighted.of(gap_ns, sharing[inner]))
+    at_ns = self.token_ns[inner]
+    gap_ns = at_ns - self.token_ns[inner - 1]
+    return joined.plus(Timed(at_ns, gap_ns, sharing[inner]))
 
   def longest_later_gap_ns(self) -> np.ma.MaskedArray:
     """Per row, over the gaps of `later_gaps`; masked where there is none."""

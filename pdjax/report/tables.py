@@ -9,9 +9,11 @@ Figures come from `pdjax.metrics.summary`, conditions from
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pdjax.metrics.breakdown import PARTS
+from pdjax.metrics.percentiles import needed
 from pdjax.report import labels
 from pdjax.report.groups import ReportedRun, groups_of, unequal
 from pdjax.report.heading import heading, wrapped
@@ -132,7 +134,7 @@ def _table(runs: Sequence[ReportedRun], columns: Sequence[_Column]) -> str:
   ]
   for run in runs:
     values = [
-        f"{_number(run.summary.get(c.key), c):>{c.width}}" for c in columns
+        f"{_cell(run.summary, c):>{c.width}}" for c in columns
     ]
     lines.append(labels.row(run.label, "".join(values)))
   return "\n".join(line.rstrip() for line in lines)
@@ -149,6 +151,12 @@ def _groups(columns: Sequence[_Column]) -> str:
     line += f"{name:>{sum(c.width for c in columns[index:end])}}"
     index = end
   return line
+
+
+def _cell(summary: Mapping[str, Any], column: _Column) -> str:
+  if column.key in summary.get("refused", ()):
+    return f"n<{needed(float(column.head.removeprefix('p')))}"
+  return _number(summary.get(column.key), column)
 
 
 def _number(value: float | None, column: _Column) -> str:

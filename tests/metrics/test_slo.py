@@ -61,7 +61,7 @@ def test_all_is_joint_and_each_is_the_worst_term(table):
         ("itl", "p50", 4),
         ("itl", "max", 8),
         ("itl", "worst10_mean", 8),
-        ("ttft", "p90", 5.8),
+        ("ttft", "p50", 5),
         ("e2el", "mean", (11.5 + 20 + 4) / 3),
     ],
 )
@@ -124,3 +124,12 @@ def test_joint_is_never_above_each(loaded, ttft_s, tpot_s):
   joint = judge(loaded, SLO(ttft_s=ttft_s, tpot_s=tpot_s)).good
   each = judge(loaded, SLO(ttft_s=ttft_s, tpot_s=tpot_s, join="each")).good
   assert joint is not None and each is not None and joint <= each
+
+
+def test_a_percentile_of_too_few_decides_nothing(table):
+  slo = SLO(terms=(("ttft", "p90", "run", 1.0),))
+  verdict = judge(table, slo)
+  assert verdict.outcomes[0].holds is None and verdict.met is None
+  # A term that fails decides all the same.
+  slo = dataclasses.replace(slo, ttft_s=US)
+  assert judge(table, slo).met is False

@@ -62,7 +62,10 @@ def test_flags_of_the_hand_made_run():
   # At kv_landed request 0 is at 8 us, so only request 4 is good.
   assert any("SLO depends on the first-token anchor" in f for f in flags)
   assert "2 of 5 requests did not finish" in flags
-  assert summary["notes"] == ["p99 from 3 requests"]
+  assert summary["notes"][0] == (
+      "no p99 of ttft, ttst, tpot, itl, itl_first, e2el: it needs 300 values,"
+      " 3 requests completed"
+  )
   assert any(f.startswith("generator late") for f in flags)
   assert summary["doubtful"]
 
@@ -150,3 +153,36 @@ def test_makespan_of_a_cut_run_ends_with_the_log():
     if at_ps < 11_000_000:
       log.append(at_ps, entry)
   assert makespan_ns(request_table(log)) == 10_000
+
+
+def test_p99_needs_300_requests():
+  run, log, _, _ = simulated("1C", "continuous", num_requests=299, rate=5.0)
+  few = summarize(request_table(log), run)
+  assert few["p99_ttft_ms"] is None and "p99_ttft_ms" in few["refused"]
+  assert few["p99_ttft_kv_landed_ms"] is None
+  assert few["p90_ttft_ms"] is not None and few["p99_itl_ms"] is not None
+  run, log, _, _ = simulated("1C", "continuous", num_requests=300, rate=5.0)
+  enough = summarize(request_table(log), run)
+  assert enough["p99_ttft_ms"] > enough["p90_ttft_ms"]
+  assert not any(name.endswith("ttft_ms") for name in enough["refused"])
+
+
+def test_bounds_hold_their_figures():
+  run, log, _, _ = simulated("1C", "continuous", num_requests=600, rate=10.0)
+  row = summarize(request_table(log), run)
+  assert row["slo_attainment_low"] <= row["slo_attainment"]
+  assert row["slo_attainment"] <= row["slo_attainment_high"] <= 1
+  for name in ("mean_ttft", "mean_e2el", "p50_itl"):
+    low, high = row[f"{name}_low_ms"], row[f"{name}_high_ms"]
+    assert low <= row[f"{name}_ms"] <= high
+  assert 100 <= row["effective_requests"] <= 600
+
+
+def test_a_term_that_cannot_be_judged_is_said():
+  slo = config.SLO(terms=(("ttft", "p99", "run", 1.0),))
+  run = dataclasses.replace(RUN, slo=slo)
+  summary = summarize(request_table(hand_made()), run)
+  assert summary["slo_met"] is None
+  assert "SLO not judged: too few values for p99 ttft <= 1 s" in (
+      summary["flags"]
+  )

@@ -103,8 +103,14 @@ def test_offered_rate_and_link_are_in_the_heading():
 def test_flags_and_notes_stand_under_the_numbers():
   text = comparison([_reported("a"), _reported("b")])
   assert "! all runs: 2 of 5 requests did not finish" in text
-  assert "- all runs: p99 from 3 requests" in text
-  assert "- a: p99 from 3 requests" in comparison([_reported("a")])
+  assert "- all runs: no p99 of ttft, ttst" in text
+  assert "- a: no p99 of ttft, ttst" in comparison([_reported("a")])
+
+
+def test_a_refused_percentile_says_how_many_it_needs():
+  run = _reported("a")
+  assert run.summary["p99_ttft_ms"] is None
+  assert latency_table([run]).count("n<300") == 3
 
 
 def test_narrow_and_aligned():

@@ -1,0 +1,71 @@
+"""Ratios of two strategies, paired by seed.
+
+With one seed both serve the same requests, so what a seed makes easy or hard
+is common to both and leaves the ratio. A ratio whose interval holds 1 is "not
+significant": then the data do not say which of the two is better.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from pdjax.metrics.intervals import CONFIDENCE, Interval, student, too_few
+
+_METHOD = "paired by seed"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ratio:
+  """A figure of one strategy, divided by that of another."""
+
+  interval: Interval
+  seeds: tuple[int, ...]
+  """Those that both were run with."""
+
+  @property
+  def significant(self) -> bool:
+    """Whether the interval leaves out 1."""
+    return self.interval.side(1.0) != "undecided"
+
+  def __str__(self) -> str:
+    found = self.interval
+    if found.estimate is None:
+      return "no ratio"
+    if found.low is None or found.high is None:
+      return f"{found.estimate:.2f}x, not significant (no interval)"
+    bounds = f"{found.estimate:.2f}x [{found.low:.2f}, {found.high:.2f}]"
+    return bounds if self.significant else f"{bounds}, not significant"
+
+
+def paired(
+    figure: Mapping[int, float],
+    base: Mapping[int, float],
+    confidence: float = CONFIDENCE,
+) -> Ratio:
+  """The ratio of the means over the seeds that both have.
+
+  Args:
+    figure: values by seed; none negative.
+    base: what to divide by.
+  """
+  seeds = tuple(sorted(figure.keys() & base.keys()))
+  ours = np.array([figure[seed] for seed in seeds], np.float64)
+  theirs = np.array([base[seed] for seed in seeds], np.float64)
+  return Ratio(_interval(ours, theirs, confidence), seeds)
+
+
+def _interval(
+    ours: np.ndarray, theirs: np.ndarray, confidence: float
+) -> Interval:
+  count = len(ours)
+  if not count or not theirs.any():
+    return too_few(None, count, _METHOD, confidence)
+  ratio = float(ours.mean() / theirs.mean())
+  if count < 2 or not ratio:
+    return too_few(ratio, count, _METHOD, confidence)
+  apart = (ours - ratio * theirs) / theirs.mean()
+  error = float(apart.std(ddof=1)) / count**0.5
+  return student(
+      ratio, error, count, _METHOD, scale="log", confidence=confidence
+  )
