@@ -23,6 +23,7 @@ RULES: Mapping[str, str | None] = {
     "heads": TP,
     "kv_heads": TP,
     "ffn": TP,
+    "experts": None,
     "layers": None,
     "embed": None,
     "head": None,

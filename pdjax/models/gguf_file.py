@@ -108,7 +108,7 @@ class GGUFFile:
   def weight(self, weight: Weight) -> np.ndarray:
     """A declared weight of all its layers, without copies of heads."""
     name, shape = _TENSORS[weight.name], weight.model_shape
-    if weight.axes[0] != "layers":
+    if not weight.layered:
       return _arranged(self.tensor(name), weight.name, shape)
     return np.stack([
         _arranged(self.tensor(name.format(i)), weight.name, shape[1:])

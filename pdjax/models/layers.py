@@ -15,8 +15,11 @@ from flax import nnx
 from jax.sharding import Mesh
 
 from pdjax import mesh as meshes
+from pdjax.models import declared
+from pdjax.models.mlp import MixtureOfExperts, SwiGLU
+from pdjax.models.rope import turns
 from pdjax.models.spec import ModelSpec
-from pdjax.models.weight import Source, Weight
+from pdjax.models.weight import Source
 
 Attend = Callable[[jax.Array, jax.Array, jax.Array], tuple[jax.Array, Any]]
 """(q_TNH, k_TKH, v_TKH) -> (out_TNH, what else the layer is to return)."""
@@ -26,26 +29,23 @@ class Block(nnx.Module):
   """One layer: attention, then the feed-forward block."""
 
   def __init__(self, spec: ModelSpec, mesh: Mesh, source: Source):
-    D, F, H = spec.hidden_size, spec.ffn_size, spec.head_dim
-    N, K = spec.num_heads, spec.num_kv_heads
-    copies = max(1, mesh.size // K)
-
-    def weight(name, shape, axes, fan_in, copies=1):
-      return nnx.Param(source(Weight(
-          name=name, shape=shape, axes=axes, fan_in=fan_in, copies=copies
-      )))
-
-    into_kv = ((D, K * copies, H), ("embed", "kv_heads", "head"), D, copies)
-    into_ffn = ((D, F), ("embed", "ffn"), D)
-    self.attention_norm_D = weight("attention_norm", (D,), ("embed",), None)
-    self.q_DNH = weight("q", (D, N, H), ("embed", "heads", "head"), D)
-    self.k_DKH = weight("k", *into_kv)
-    self.v_DKH = weight("v", *into_kv)
-    self.o_NHD = weight("o", (N, H, D), ("heads", "head", "embed"), N * H)
-    self.ffn_norm_D = weight("ffn_norm", (D,), ("embed",), None)
-    self.gate_DF = weight("gate", *into_ffn)
-    self.up_DF = weight("up", *into_ffn)
-    self.down_FD = weight("down", (F, D), ("ffn", "embed"), F)
+    weights = {
+        name: nnx.Param(source(weight))
+        for name, weight in declared.layer(spec, mesh.size).items()
+    }
+    self.attention_norm_D = weights["attention_norm"]
+    self.q_DNH, self.k_DKH = weights["q"], weights["k"]
+    self.v_DKH, self.o_NHD = weights["v"], weights["o"]
+    self.q_bias_NH = weights.get("q_bias")
+    self.k_bias_KH = weights.get("k_bias")
+    self.v_bias_KH = weights.get("v_bias")
+    self.q_norm_H = weights.get("q_norm")
+    self.k_norm_H = weights.get("k_norm")
+    self.ffn_norm_D = weights["ffn_norm"]
+    if spec.experts is None:
+      self.mlp = SwiGLU(weights)
+    else:
+      self.mlp = MixtureOfExperts(weights, spec.experts)
     self.norm_eps = spec.norm_eps
     self.mesh = mesh
 
@@ -54,18 +54,28 @@ class Block(nnx.Module):
   ) -> tuple[jax.Array, Any]:
     """The layer's output, and what `attend` returned beside its own."""
     y_TD = rms_norm(x_TD, self.attention_norm_D[...], self.norm_eps)
-    q_TNH = self._split(jnp.einsum("TD,DNH->TNH", y_TD, self.q_DNH[...]))
-    k_TKH = self._split(jnp.einsum("TD,DKH->TKH", y_TD, self.k_DKH[...]))
-    v_TKH = self._split(jnp.einsum("TD,DKH->TKH", y_TD, self.v_DKH[...]))
+    q_TNH = self._heads(y_TD, self.q_DNH, self.q_bias_NH, self.q_norm_H)
+    k_TKH = self._heads(y_TD, self.k_DKH, self.k_bias_KH, self.k_norm_H)
+    v_TKH = self._heads(y_TD, self.v_DKH, self.v_bias_KH, None)
     q_TNH, k_TKH = rotate(q_TNH, *rope), rotate(k_TKH, *rope)
     a_TNH, kept = attend(q_TNH, k_TKH, v_TKH)
     x_TD += self._sum(jnp.einsum("TNH,NHD->TD", a_TNH, self.o_NHD[...]))
     y_TD = rms_norm(x_TD, self.ffn_norm_D[...], self.norm_eps)
-    gate_TF, up_TF = y_TD @ self.gate_DF[...], y_TD @ self.up_DF[...]
-    y_TF = jax.nn.silu(gate_TF) * up_TF
-    return x_TD + self._sum(y_TF @ self.down_FD[...]), kept
+    return x_TD + self._sum(self.mlp(y_TD)), kept
 
-  def _split(self, x_TNH: jax.Array) -> jax.Array:
+  def _heads(
+      self,
+      y_TD: jax.Array,
+      matrix_DNH: nnx.Param,
+      bias_NH: nnx.Param | None,
+      norm_H: nnx.Param | None,
+  ) -> jax.Array:
+    """A projection to heads, each device's own; x_TNH."""
+    x_TNH = jnp.einsum("TD,DNH->TNH", y_TD, matrix_DNH[...])
+    if bias_NH is not None:
+      x_TNH += bias_NH[...]
+    if norm_H is not None:
+      x_TNH = rms_norm(x_TNH, norm_H[...], self.norm_eps)
     where = meshes.sharding(self.mesh, ("tokens", "heads", "head"))
     return jax.lax.with_sharding_constraint(x_TNH, where)
 
@@ -77,15 +87,21 @@ class Block(nnx.Module):
 
 
 def causal_attention(
-    q_TNH: jax.Array, k_TKH: jax.Array, v_TKH: jax.Array
+    q_TNH: jax.Array,
+    k_TKH: jax.Array,
+    v_TKH: jax.Array,
+    *,
+    window: int | None,
 ) -> tuple[jax.Array, None]:
-  """Every token over itself and those before it."""
+  """Every token over itself and those before it, or the last `window`."""
   T, N, H = q_TNH.shape
   K = k_TKH.shape[1]
   q_TKGH = q_TNH.reshape(T, K, N // K, H).astype(jnp.float32)
   k_TKH, v_TKH = k_TKH.astype(jnp.float32), v_TKH.astype(jnp.float32)
   score_KGTS = jnp.einsum("TKGH,SKH->KGTS", q_TKGH, k_TKH) * H**-0.5
   seen_TS = jnp.tril(jnp.ones((T, T), bool))
+  if window is not None:
+    seen_TS &= ~jnp.tril(seen_TS, -window)
   weight_KGTS = jax.nn.softmax(
       jnp.where(seen_TS, score_KGTS, -jnp.inf), axis=-1
   )
@@ -94,7 +110,10 @@ def causal_attention(
 
 
 def rms_norm(x_TD: jax.Array, scale_D: jax.Array, eps: float) -> jax.Array:
-  """x / sqrt(mean(x^2) + eps) * scale, in float32 (arXiv 1910.07467)."""
+  """Over the last axis, which may be a head's.
+
+  x / sqrt(mean(x^2) + eps) * scale, in float32 (arXiv 1910.07467).
+  """
   wide_TD = x_TD.astype(jnp.float32)
   power_T1 = jnp.mean(jnp.square(wide_TD), axis=-1, keepdims=True)
   unit_TD = wide_TD * jax.lax.rsqrt(power_T1 + eps)
@@ -105,11 +124,16 @@ def rope_tables(
     position_T: jax.Array, spec: ModelSpec
 ) -> tuple[jax.Array, jax.Array]:
   """Cosine and sine, [T, 1, H / 2] in float32, of each token's angles."""
-  half = spec.head_dim // 2
-  exponent = jnp.arange(half, dtype=jnp.float32) / half
-  frequency = jnp.float32(spec.rope_theta or 0) ** -exponent
-  angle = position_T.astype(jnp.float32)[:, None, None] * frequency
-  return jnp.cos(angle), jnp.sin(angle)
+  assert spec.rope_theta is not None
+  turn_H = turns(spec.head_dim, spec.rope_theta, spec.rope_scaling)
+  angle = position_T.astype(jnp.float32)[:, None, None] * jnp.asarray(
+      turn_H, jnp.float32
+  )
+  cos, sin = jnp.cos(angle), jnp.sin(angle)
+  if spec.rope_scaling is None:
+    return cos, sin
+  factor = jnp.float32(spec.rope_scaling.attention_factor)
+  return cos * factor, sin * factor
 
 
 def rotate(x_TNH: jax.Array, cos: jax.Array, sin: jax.Array) -> jax.Array:

@@ -134,14 +134,13 @@ class ModelSpec:
     """Why `pdjax.models.transformer` cannot run it; None if it can."""
     checks = {
         "latent attention": self.latent is not None,
-        "a mixture of experts": self.experts is not None,
+        **_unrunnable_experts(self.experts),
         "learned positions": self.rope_theta is None,
-        "rope scaling": self.rope_scaling is not None,
         f"{self.norm}": self.norm != "rmsnorm",
         f"a {self.mlp} mlp": self.mlp != "swiglu",
-        "attention biases": self.attention_bias != "none",
-        "query/key norms": self.qk_norm,
-        "a sliding window": self.sliding_window is not None,
+        "mlp biases": self.mlp_bias,
+        "a bias after attention": self.attention_bias == "qkvo",
+        "parallel residuals": self.parallel_residual,
     }
     found = [what for what, present in checks.items() if present]
     if not found:
@@ -166,7 +165,9 @@ class ModelSpec:
       )
     sizes = {
         "query heads": self.num_heads,
-        "feed-forward width": self.ffn_size,
+        "feed-forward width": (
+            self.experts.ffn_size if self.experts else self.ffn_size
+        ),
         "vocabulary": self.vocab_size,
     }
     for what, size in sizes.items():
@@ -190,6 +191,16 @@ class ModelSpec:
       layers += (self.num_layers - dense) * block
     layers += dense * self.dense_mlp_params
     return self.embedding_params + layers + norm
+
+
+def _unrunnable_experts(experts: Experts | None) -> dict[str, bool]:
+  if experts is None:
+    return {}
+  return {
+      "shared experts": experts.shared > 0,
+      "layers without experts": experts.dense_layers > 0,
+      "a bias on its router": experts.router_bias,
+  }
 
 
 def _latent_params(spec: ModelSpec, latent: LatentAttention) -> int:

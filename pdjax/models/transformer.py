@@ -5,7 +5,9 @@ the caller passes in and gets back. The layers are stacked and scanned, with
 the pool in the carry, where XLA updates it in place.
 
 Architecture: Llama 2 (arXiv 2307.09288) with grouped-query attention; rotary
-embedding in the rotate-half form (arXiv 2104.09864).
+embedding in the rotate-half form (arXiv 2104.09864). A spec may add what its
+relatives do: query, key and value biases (Qwen2.5), norms of queries and keys
+(Qwen3), a sliding window (Mistral), stretched rotations, experts (Mixtral).
 
 Dimension key: docs/notation.md.
 """
@@ -21,9 +23,10 @@ from jax.sharding import Mesh
 
 from pdjax import kv, ops
 from pdjax import mesh as meshes
+from pdjax.models import declared
 from pdjax.models.layers import Block, causal_attention, rms_norm, rope_tables
 from pdjax.models.spec import ModelSpec
-from pdjax.models.weight import Source, Weight
+from pdjax.models.weight import Source
 
 
 class Transformer(nnx.Module):
@@ -36,22 +39,19 @@ class Transformer(nnx.Module):
   """
 
   def __init__(self, spec: ModelSpec, mesh: Mesh, source: Source):
-    V, D = spec.vocab_size, spec.hidden_size
     self.spec = spec
     self.mesh = mesh
-    self.embed_VD = nnx.Param(source(Weight(
-        name="embed", shape=(V, D), axes=("vocab", "embed"), fan_in=D
-    )))
+    outer = {
+        name: nnx.Param(source(weight))
+        for name, weight in declared.outer(spec).items()
+    }
+    self.embed_VD = outer["embed"]
     self.blocks = Block(
         spec, mesh, lambda weight: source(weight.stacked(spec.num_layers))
     )
-    self.norm_D = nnx.Param(source(Weight(
-        name="norm", shape=(D,), axes=("embed",), fan_in=None
-    )))
+    self.norm_D = outer["norm"]
     if not spec.tie_word_embeddings:
-      self.head_VD = nnx.Param(source(Weight(
-          name="head", shape=(V, D), axes=("vocab", "embed"), fan_in=D
-      )))
+      self.head_VD = outer["head"]
 
   def __call__(
       self, batch: kv.Batch, pool_LP2KCH: jax.Array
@@ -87,9 +87,12 @@ class Transformer(nnx.Module):
     """One sequence from its first token, without a cache: logits_TV."""
     rope = rope_tables(jnp.arange(token_T.shape[0]), self.spec)
     graph, layers = nnx.split(self.blocks)
+    attend = functools.partial(
+        causal_attention, window=self.spec.sliding_window
+    )
 
     def layer(x_TD, weights):
-      return nnx.merge(graph, weights)(x_TD, rope, causal_attention)
+      return nnx.merge(graph, weights)(x_TD, rope, attend)
 
     x_TD, _ = jax.lax.scan(layer, self._embed(token_T), layers)
     return self._logits(x_TD)
@@ -100,7 +103,9 @@ class Transformer(nnx.Module):
     pages = meshes.partition(kv.POOL_AXES[1:])
     whole = jax.sharding.PartitionSpec()
     return jax.shard_map(
-        cached_attention,
+        functools.partial(
+            cached_attention, window=self.spec.sliding_window
+        ),
         mesh=self.mesh,
         in_specs=(whole, whole, pages, heads, heads, heads),
         out_specs=(heads, pages),
@@ -138,10 +143,13 @@ def cached_attention(
     q_TNH: jax.Array,
     k_TKH: jax.Array,
     v_TKH: jax.Array,
+    *,
+    window: int | None,
 ) -> tuple[jax.Array, jax.Array]:
   """Writes the tokens' keys and values, then attends: (out_TNH, kv_P2KCH).
 
   On one device, over its own heads; the layer's pages start at `first_page`.
+  Tokens see the last `window` positions, or all of them.
   """
   B, scale = batch.num_decodes, q_TNH.shape[-1] ** -0.5
   kv_P2KCH = ops.kv_write(
@@ -151,12 +159,12 @@ def cached_attention(
   if B:
     out.append(ops.paged_decode(
         q_TNH[:B], kv_P2KCH, batch.decode_page_BM + first_page,
-        batch.decode_length_B, scale=scale,
+        batch.decode_length_B, scale=scale, window=window,
     ))
   if q_TNH.shape[0] > B:
     out.append(ops.chunk_prefill(
         q_TNH[B:], kv_P2KCH, batch.chunk_page_RM + first_page,
-        batch.chunk_row_U, batch.position_T[B:], scale=scale,
+        batch.chunk_row_U, batch.position_T[B:], scale=scale, window=window,
     ))
   return jnp.concatenate(out) if len(out) > 1 else out[0], kv_P2KCH
 

@@ -1,13 +1,12 @@
 """One weight of a model as it is declared: name, shape, axes, first value.
 
 A source turns declarations into arrays: random numbers, a file, or only
-shapes. The declaration is the single place where a weight's form is written.
+shapes. The declarations of a whole model are in `pdjax.models.declared`.
 """
 
 import dataclasses
 from collections.abc import Callable
-
-import jax
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +32,11 @@ class Weight:
     )
 
   @property
+  def layered(self) -> bool:
+    """Whether its first axis counts layers."""
+    return self.axes[0] == "layers"
+
+  @property
   def model_shape(self) -> tuple[int, ...]:
     """The shape without copies of heads."""
     return tuple(
@@ -41,4 +45,5 @@ class Weight:
     )
 
 
-Source = Callable[[Weight], jax.Array]
+Source = Callable[[Weight], Any]
+"""Makes the `jax.Array` of a declared weight."""

@@ -78,7 +78,7 @@ def random_weight(weight: Weight, *, seed: int) -> np.ndarray:
   if weight.fan_in is None:
     return value
   name = zlib.crc32(weight.name.encode())
-  layers = value if weight.axes[0] == "layers" else value[None]
+  layers = value if weight.layered else value[None]
 
   def draw(layer: int) -> None:
     numbers = np.random.default_rng([seed, name, layer])

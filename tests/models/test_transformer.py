@@ -152,9 +152,13 @@ def test_bfloat16_stays_near_float32(plain_TV):
 
 def _numpy_forward(model, spec, tokens):
   block = {
-      name: np.asarray(getattr(model.blocks, name)[...], np.float64)
-      for name in ("attention_norm_D", "q_DNH", "k_DKH", "v_DKH", "o_NHD",
-                   "ffn_norm_D", "gate_DF", "up_DF", "down_FD")
+      name: np.asarray(getattr(owner, name)[...], np.float64)
+      for owner, names in (
+          (model.blocks, ("attention_norm_D", "q_DNH", "k_DKH", "v_DKH",
+                          "o_NHD", "ffn_norm_D")),
+          (model.blocks.mlp, ("gate_DF", "up_DF", "down_FD")),
+      )
+      for name in names
   }
   x = np.asarray(model.embed_VD[...], np.float64)[tokens]
   for i in range(spec.num_layers):

@@ -31,7 +31,7 @@ def test_random_weights_do_not_depend_on_the_mesh(tp):
 def test_weights_are_split_as_declared():
   block = load(tp=2).blocks
   assert block.q_DNH[...].sharding.shard_shape((2, 64, 4, 16))[2] == 2
-  assert block.down_FD[...].sharding.shard_shape((2, 96, 64))[1] == 48
+  assert block.mlp.down_FD[...].sharding.shard_shape((2, 96, 64))[1] == 48
 
 
 def test_seed_and_name_change_the_numbers():
@@ -58,7 +58,7 @@ def test_bfloat16_model():
 @pytest.mark.parametrize("preset, tp, words", [
     ("tiny", 3, "tp=3 does not fit the 2 kv heads"),
     ("tiny", 8, "tp=8 does not divide the query heads 4"),
-    ("mixtral-8x7b", 1, "a mixture of experts"),
+    ("deepseek-v3", 1, "latent attention, shared experts"),
 ])
 def test_what_cannot_run_is_one_line(preset, tp, words):
   mesh = meshes.make_mesh(jax.devices(), tp)
