@@ -15,6 +15,9 @@ from typing import Literal
 
 Kind = Literal["decode", "prefill", "mixed", "gather", "scatter"]
 
+MAX_ROWS = 8
+"""Most prompt chunks packed into one pass."""
+
 LOW = {"B": 0.5, "U": 8}
 """Below this nothing is worth a program of its own: the first is twice it."""
 
@@ -61,6 +64,11 @@ class Buckets:
   kinds: tuple[Kind, ...]
   staging_M: tuple[int, ...] = ()
   K: tuple[int, ...] = ()
+
+  @property
+  def R(self) -> int:
+    """Prompt chunks packed into one pass."""
+    return min(MAX_ROWS, self.B[-1])
 
   def shapes(self) -> list[Shape]:
     """All programs of the worker."""

@@ -17,9 +17,6 @@ from pdjax.models.transformer import Transformer
 Setting = tuple[Transformer, Replica]
 """A worker's model, and what runs it."""
 
-MAX_ROWS = 8
-"""Prompt chunks packed into one pass."""
-
 
 def build(
     run: config.Run,
@@ -48,7 +45,7 @@ def build(
       models[group] = weights.load(run.model, spec, mesh)
     model = models[group]
     plan = buckets.plan(limit, max_programs)
-    programs = programs_of(run, model, plan, pool_pages, end_ids)
+    programs = programs_of(run, model, plan.R, pool_pages, end_ids)
     settings.append((model, Replica(programs, plan)))
   return settings
 
@@ -56,13 +53,13 @@ def build(
 def programs_of(
     run: config.Run,
     model: Transformer,
-    plan: buckets.Buckets,
+    R: int,
     pool_pages: int,
     end_ids: tuple[int, ...],
 ) -> Programs:
   """A worker's programs; the model may hold only the shapes of its weights.
 
-  `pool_pages` are usable pages: the sentinel comes on top.
+  `R` is `Buckets.R`; `pool_pages` are usable pages: the sentinel comes on top.
   """
   apply, params = transformer.pure(model)
   leaves, tree = jax.tree.flatten(params)  # a list flattens fast every step
@@ -77,6 +74,6 @@ def programs_of(
   plan_of_transfer = run.strategy.transfer or config.TransferPlan()
   return Programs(
       passes=passes, params=leaves, config=pool, mesh=model.mesh,
-      R=min(MAX_ROWS, plan.B[-1]), precision=run.engine.matmul_precision,
+      R=R, precision=run.engine.matmul_precision,
       verify=plan_of_transfer.verify,
   )

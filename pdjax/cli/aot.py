@@ -1,0 +1,125 @@
+"""`python -m pdjax.preflight`: does a config compile and fit, before booking.
+
+Every program of the config's workers is compiled for chips that need not be
+here, from shapes alone. Modules that take time are imported when needed.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pdjax.cli import flags as experiment_flags
+from pdjax.config import ConfigError
+
+USAGE = """\
+Compiles a config's programs for chips that need not be here; nothing runs.
+
+  python -m pdjax.preflight --config=llama70b_h100 --target=v5p:2x2x2 \\
+      --config.cluster.split=1C --config.cluster.tp=8
+
+  --config=FILE, --config.FIELD=VALUE   as in python -m pdjax.experiment
+  --target=T[,T]       v4:2x2x1, v5e:2x2, v5p:2x2x2, v6e:2x4, tpu7x:2x2x1 (any
+                       slice), h100, h200, h200:8
+  --all_buckets        every program; else the largest of each kind
+  --json=FILE          also writes what was found
+  --timeout_s=N        for one program (default: 900)
+  --help               shows this
+
+Without cluster.kv_tokens a pool takes what the memory arithmetic leaves.
+Exit status: 0 everything compiles and fits, 1 something does not, 2 a mistake
+in what was asked.
+"""
+
+OK, DOES_NOT_FIT, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+_OWN = ("target", "json", "timeout_s")
+
+
+def main(arguments: Sequence[str]) -> int:
+  """Does what the command line asks; returns the exit status."""
+  if {"--help", "-h"} & set(arguments):
+    print(USAGE, end="")
+    return OK
+  try:
+    return _main(arguments)
+  except ConfigError as error:
+    for line in error.errors:
+      print(line, file=sys.stderr)
+    return MISTAKE
+  except KeyboardInterrupt:
+    return INTERRUPTED
+
+
+def _main(arguments: Sequence[str]) -> int:
+  own, rest, errors = _taken(arguments)
+  flags, more = experiment_flags.parse(rest)
+  errors += more
+  if flags.config is None:
+    errors.append("--config: say which, as in --config=llama70b_h100")
+  targets = _targets(own, errors)
+  timeout_s = _timeout_s(own, errors)
+  output = _output(own, errors)
+  from pdjax.cli import aot_plan, aot_report
+
+  plans = aot_plan.plans(flags, targets, "all_buckets" in own, errors)
+  findings = [aot_report.compiled(plan, timeout_s) for plan in plans]
+  if output:
+    found = [finding.as_json() for finding in findings]
+    output.write_text(json.dumps(found, indent=2) + "\n")
+  return OK if all(finding.good for finding in findings) else DOES_NOT_FIT
+
+
+def _taken(
+    arguments: Sequence[str],
+) -> tuple[dict[str, str], list[str], list[str]]:
+  """This command's own flags, the other arguments, mistakes."""
+  own: dict[str, str] = {}
+  rest, errors = [], []
+  for argument in arguments:
+    name, equals, text = argument.removeprefix("--").partition("=")
+    if argument == "--all_buckets":
+      own[name] = ""
+    elif argument.startswith("--") and name in _OWN:
+      own[name] = text
+      if not text:
+        errors.append(f"--{name}: needs a value, as in --{name}=VALUE")
+    else:
+      rest.append(argument)
+  return own, rest, errors
+
+
+def _targets(own: dict[str, str], errors: list[str]) -> list[Any]:
+  from pdjax.aot.target import missing_compiler, target
+
+  if "target" not in own:
+    errors.append("--target: say which, as in --target=v5e:2x2; see --help")
+  targets = []
+  for text in filter(None, own.get("target", "").split(",")):
+    try:
+      targets.append(target(text.strip()))
+    except ConfigError as error:
+      errors += error.errors
+  errors += filter(None, map(missing_compiler, targets))
+  return targets
+
+
+def _timeout_s(own: dict[str, str], errors: list[str]) -> float:
+  text = own.get("timeout_s", "900")
+  try:
+    timeout_s = float(text)
+  except ValueError:
+    timeout_s = 0.0
+  if not 0 < timeout_s < float("inf"):
+    errors.append(f"--timeout_s={text}: expected seconds, more than 0")
+  return timeout_s
+
+
+def _output(own: dict[str, str], errors: list[str]) -> Path | None:
+  text = own.get("json")
+  if not text:
+    return None
+  path = Path(text)
+  if path.is_dir() or not path.absolute().parent.is_dir():
+    errors.append(f"--json={text}: cannot be written: no such folder")
+  return path
