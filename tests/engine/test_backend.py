@@ -244,7 +244,7 @@ def test_timers_ring(engine):
 
     def decide(self, event, world):
       if isinstance(event, events.Arrived) and event.request.id == 0:
-        yield events.Wake(event.at_ps + 30_000_000_000)
+        yield events.Wake(event.at_ps + 1_000_000_000)
       yield from self.inner.decide(event, world)
 
   def policy(run):
