@@ -40,9 +40,12 @@ class Verdict:
   requests: float
   """Of the workload's mean length with their answers."""
 
+  least_tokens: int
+  """That the pool must hold: what the config says, or one request."""
+
   @property
   def fits(self) -> bool:
-    return self.needed_bytes <= self.hbm_bytes
+    return self.tokens >= self.least_tokens
 
 
 def verdict(
@@ -83,5 +86,6 @@ def verdict(
       pool_copies=copies,
       pages=max(0, pages),
       tokens=tokens,
+      least_tokens=job.least_tokens,
       requests=tokens / mean,
   )

@@ -128,8 +128,8 @@ def _conclude(found: Verdict | None, run: Run, seconds: float) -> None:
     return
   says = "fits" if found.fits else "DOES NOT FIT"
   print(
-      f"  {says}: the largest program needs {_gb(found.needed_bytes)} GB of"
-      f" {_gb(found.hbm_bytes)} GB a device"
+      f"  {says}: with this pool the largest program needs"
+      f" {_gb(found.needed_bytes)} GB; a device gives {_gb(found.hbm_bytes)} GB"
       f" ({run.cluster.hbm_utilization:g} of its memory); {seconds:.0f} s"
   )
   if found.pool_copies:

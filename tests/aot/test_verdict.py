@@ -44,6 +44,10 @@ def test_a_copied_pool_takes_each_page_twice():
 def test_what_needs_more_than_there_is_does_not_fit():
   assert room().fits
   assert not room(temp_bytes=8 * GB).fits
+  # 512 tokens were asked for: 32 pages and the sentinel.
+  left = int(17.18 * GB) // 2 - GB
+  assert room(temp_bytes=left - 33 * 1000).fits
+  assert not room(temp_bytes=left - 33 * 1000 + 1).fits
 
 
 def test_nothing_compiled_has_no_verdict():
