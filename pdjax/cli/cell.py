@@ -29,12 +29,25 @@ from pdjax.workload.workload import Workload
 Say = Callable[[str], None]
 
 
+FILES = (
+    "config.json", "conditions.json", "provenance.json", "status.json",
+    "summary.json", "events.parquet", "requests.parquet",
+)
+"""Of every run."""
+
+
+def files_of(run: Run) -> tuple[str, ...]:
+  """What a run leaves in its folder."""
+  measured = run.backend.kind == "jax"
+  return (*FILES, "tokens.parquet") if measured else FILES
+
+
 class LawBroken(RuntimeError):
   """A run ended in a state that no correct run ends in."""
 
 
 def run_cell(run: Run, folder: Path, progress: Say) -> None:
-  """Serves the run's workload and writes its files into `folder`.
+  """Serves the run's workload and writes `files_of(run)` into `folder`.
 
   Raises:
     ConfigError: the config asks for what there is not.

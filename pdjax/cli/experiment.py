@@ -9,25 +9,28 @@ import sys
 from collections.abc import Sequence
 
 from pdjax.cli import flags as flags_module
+from pdjax.cli import stop
+from pdjax.cli.output import lasting_output
 from pdjax.config import ConfigError
 
-OK, CELL_FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+OK, FAILED, MISTAKE = 0, 1, 2
 
 
 def main(arguments: Sequence[str]) -> int:
   """Does what the command line asks; returns the exit status."""
-  try:
-    return _main(arguments)
-  except ConfigError as error:
-    for line in error.errors:
-      print(line, file=sys.stderr)
-    return MISTAKE
-  except KeyboardInterrupt:
-    print("interrupted; finished cells are kept", file=sys.stderr)
-    return INTERRUPTED
-  except BrokenPipeError:  # the reader, such as `head`, has seen enough
-    sys.stderr.close()
-    return OK
+  with lasting_output(), stop.stoppable():
+    try:
+      return _main(arguments)
+    except ConfigError as error:
+      for line in error.errors:
+        print(line, file=sys.stderr)
+      return MISTAKE
+    except OSError as error:  # such as a full disk
+      print(f"{error}; finished cells are kept", file=sys.stderr)
+      return FAILED
+    except KeyboardInterrupt as error:
+      print("interrupted; finished cells are kept", file=sys.stderr)
+      return stop.status_of(error)
 
 
 def _main(arguments: Sequence[str]) -> int:
@@ -52,7 +55,7 @@ def _main(arguments: Sequence[str]) -> int:
   if flags.dry_run:
     session.show(planned)
     return OK
-  return CELL_FAILED if session.run(planned) else OK
+  return FAILED if session.run(planned) else OK
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 from pdjax import checks, schema
 from pdjax.config import ConfigError, Run
 from pdjax.sweep import jsonfile
+from pdjax.sweep.store import runs_of
 
 USAGE = """\
 Feeds a run's recorded events to the scheduler; every command must come again.
@@ -62,10 +63,10 @@ def _config(path: Path) -> Run:
 
 def runs_in(folder: Path) -> list[Path]:
   """The folder itself, or the runs of an experiment or of its blocks."""
-  for pattern in ("runs/[!.]*", "*/runs/[!.]*"):
-    if found := sorted(folder.glob(pattern)):
-      return found
-  return [folder]
+  if found := runs_of(folder):
+    return found
+  blocks = sorted(folder.iterdir()) if folder.is_dir() else []
+  return [run for block in blocks for run in runs_of(block)] or [folder]
 
 
 def _name(run: Path, given: Path) -> str:

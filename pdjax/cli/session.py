@@ -3,20 +3,17 @@
 Finished cells are kept as they finish; what fails is listed at the end.
 """
 
-import contextlib
 import json
 import os
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-from pdjax.cli import cell as cell_module
 from pdjax.cli.plan import Part, made_by
 from pdjax.cli.proof import proof
+from pdjax.cli.work import Work, width_of
+from pdjax.config import ConfigError
 from pdjax.metrics import provenance
-from pdjax.sweep import jsonfile, launch
-from pdjax.sweep.cells import Cell
+from pdjax.sweep.worker import message_of
 
 
 def say(text: str) -> None:
@@ -27,14 +24,20 @@ def show(parts: list[Part]) -> None:
   """`--dry_run`: the cells and which of them are done."""
   for number, part in enumerate(parts, start=1):
     say(_head(part, number, len(parts)))
-    width = _width(part)
+    width = width_of(part)
     for cell in part.cells.cells:
-      _, reason = part.store.find(cell, made_by(cell))
-      say(f"  {cell.label:<{width}}  {cell.id[:12]}  {reason}")
+      found = part.store.find(cell, made_by(cell))
+      say(f"  {cell.label:<{width}}  {cell.id[:12]}  {found.reason}")
 
 
 def run(parts: list[Part]) -> list[str]:
-  """Runs all experiments in order; returns a line for each failure."""
+  """Runs all experiments in order; returns a line for each failure.
+
+  Raises:
+    ConfigError: something else stands where results must go.
+  """
+  if obstacles := [line for part in parts for line in part.store.obstacles()]:
+    raise ConfigError(list(dict.fromkeys(obstacles)))
   failures: list[str] = []
   folders: dict[str, Path] = {}
   written: list[Path] = []
@@ -45,7 +48,6 @@ def run(parts: list[Part]) -> list[str]:
     folders[part.name] = part.store.folder
     if part.cells.cells:
       failures += _run_cells(part)
-      _compare(part)
     if part.then is not None:
       failures += _call_then(part, folders, written)
   if failures:
@@ -69,91 +71,53 @@ def _head(part: Part, number: int, total: int) -> str:
   return (block if total > 1 else "") + cells + note
 
 
-def _width(part: Part) -> int:
-  return max((len(cell.label) for cell in part.cells.cells), default=0)
-
-
 def _run_cells(part: Part) -> list[str]:
-  """Runs what is not done; returns a line for each failure."""
-  width = _width(part)
-
-  def tell(cell: Cell, text: str) -> None:
-    say(f"  {cell.label:<{width}}  {text}")
-
-  failures = []
-  with contextlib.ExitStack() as stack:
-    jobs = []
-    for cell in part.cells.cells:
-      done, reason = part.store.find(cell, made_by(cell))
-      if done:
-        tell(cell, "done before")
-        continue
-      if reason != "new":
-        tell(cell, f"runs again, {reason}")
-      folder = stack.enter_context(part.store.writing(cell))
-      jobs.append(launch.Job(cell=cell, folder=folder))
-    command = launch.command_of("pdjax.cli.cell")
-    for outcome in launch.launch(jobs, cell_module.run_cell, command, tell):
-      failures += _keep(part, outcome, tell)
-  return failures
+  """Runs what is not done and compares; a line for each failure."""
+  work = Work(part, say)
+  work.run()
+  try:
+    _compare(part, work.runs)
+  except OSError as error:  # a full disk; the runs themselves are whole
+    return [*work.failures, f"{part.name}: {message_of(error)}"]
+  return work.failures
 
 
-def _keep(
-    part: Part, outcome: launch.Outcome, tell: Callable[[Cell, str], None]
-) -> list[str]:
-  cell = outcome.job.cell
-  if outcome.message:
-    folder = part.store.fail(cell, outcome.message, outcome.log)
-    tell(cell, f"FAILED: {outcome.message}")
-    return [f"{part.name} {cell.label}: {outcome.message} (see {folder})"]
-  status = {"made_by": made_by(cell), "finished": _now()}
-  _place(outcome.job.folder, part.store.folder / "runs" / cell.folder_name)
-  part.store.finish(cell, outcome.job.folder, status)
-  tell(cell, f"done in {outcome.seconds:.0f} s")
-  return []
-
-
-def _place(temporary: Path, final: Path) -> None:
-  """Says in a run's provenance how it is repeated from its final folder."""
-  path = temporary / "provenance.json"
-  told = jsonfile.read(path) | {"repeat": provenance.repeat_command(final)}
-  jsonfile.write(path, told)
-
-
-def _now() -> str:
-  return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-
-
-def _compare(part: Part) -> None:
+def _compare(part: Part, runs: dict[str, Path]) -> None:
   """Rewrites what is over all runs, and shows this experiment's cells."""
   from pdjax.cli import compare
 
-  cells = part.cells.cells
-  part.store.write_summary({
-      "name": part.name,
-      "question": part.question,
-      "cells": [
-          {
-              "cell": cell.id,
-              "label": cell.label,
-              "case": cell.case,
-              "swept": cell.swept,
-              "repeat": cell.repeat,
-          }
-          for cell in cells
-      ],
-      "merged": part.cells.merged,
-  })
-  finished = []
-  for cell in cells:
-    folder, _ = part.store.find(cell, made_by(cell))
-    if folder:
-      finished.append(compare.Finished(label=cell.label, folder=folder))
+  for line in part.store.write_summary(_description(part)):
+    say(f"! left out of the summary, damaged: {line}")
+  finished = [
+      compare.Finished(label=cell.label, folder=runs[cell.id])
+      for cell in part.cells.cells
+      if cell.id in runs
+  ]
   if finished:
     say("\n" + compare.tables(finished))
     if checks := proof([(one.label, one.folder) for one in finished]):
       say("\n" + checks)
     compare.figures(part, finished)
+
+
+def _description(part: Part) -> dict:
+  """What `experiment.json` holds."""
+  cells = [
+      {
+          "cell": cell.id,
+          "label": cell.label,
+          "case": cell.case,
+          "swept": cell.swept,
+          "repeat": cell.repeat,
+      }
+      for cell in part.cells.cells
+  ]
+  return {
+      "name": part.name,
+      "question": part.question,
+      "cells": cells,
+      "merged": part.cells.merged,
+  }
 
 
 def _call_then(
@@ -164,8 +128,10 @@ def _call_then(
   folder = folders[part.experiment.reads or part.name]
   try:
     made = part.then(folder, say)
-  except Exception as error:  # a reader of results must not lose them
-    return [f"{part.name}: {launch.message_of(error)}"]
+  except KeyboardInterrupt:
+    raise
+  except BaseException as error:  # a reader of results must not lose them
+    return [f"{part.name}: then: {message_of(error)}"]
   if isinstance(made, Path):
     written.append(made)
   return []

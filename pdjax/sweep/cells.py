@@ -73,8 +73,9 @@ class Cell:
 
   @property
   def slug(self) -> str:
-    """The label as a file name."""
-    return re.sub(r"[^\w.=+-]+", ",", self.label).strip(",")[:80]
+    """The label as a file name: never hidden, never too long."""
+    name = re.sub(r"[^\w.=+-]+", ",", self.label).strip(",").lstrip(".-")
+    return name.encode()[:80].decode(errors="ignore") or "cell"
 
   @property
   def folder_name(self) -> str:

@@ -38,8 +38,14 @@ def write(path: Path, value: Any) -> None:
 
 
 def read(path: Path) -> Any:
-  """The value of a JSON file, None if it is missing or not JSON."""
+  """The value of a JSON file, None if it cannot be read or is not JSON."""
   try:
     return json.loads(path.read_text(encoding="utf-8"))
-  except (FileNotFoundError, NotADirectoryError, json.JSONDecodeError):
+  except (OSError, ValueError, RecursionError):
     return None
+
+
+def read_object(path: Path) -> dict[str, Any]:
+  """A JSON object, empty if the file holds anything else or is not there."""
+  value = read(path)
+  return value if isinstance(value, dict) else {}

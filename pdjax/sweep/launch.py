@@ -1,192 +1,206 @@
-"""Runs cells: measured ones each in a process of its own, simulated ones here.
+"""Runs cells in processes; one that fails costs its own cell and no other.
 
 A measured cell needs a fresh process because JAX reads its devices once. Such
 cells run one after another, as they share the devices. Simulated cells share
-the host's cores when there are several of both. A cell that fails is told in
-its outcome, and the others go on.
+the host's cores, and their processes do one cell after another. A single one
+is run right here, unless its policy is a user's: that may do anything.
 """
 
-import concurrent.futures
+import collections
+import contextlib
 import dataclasses
-import multiprocessing
 import os
-import signal
-import subprocess
-import sys
-import tempfile
+import queue
+import shutil
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from pdjax import schema
-from pdjax.config import ConfigError, Run
-from pdjax.sweep import devices, jsonfile
+from pdjax.sweep import devices, runfiles
 from pdjax.sweep.cells import Cell
+from pdjax.sweep.process import Answers, Process
+from pdjax.sweep.worker import function_of, is_lasting, message_of
 
-Say = Callable[[str], None]
-_POLL_S = 0.2
-
-
-class RunCell(Protocol):
-  """Does one run and writes its files into a folder."""
-
-  def __call__(self, run: Run, folder: Path, progress: Say) -> None: ...
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Job:
-  """A cell and the temporary folder its run is written to."""
-
-  cell: Cell
-  folder: Path
+Say = Callable[[Cell, str], None]
+Begin = Callable[[Cell], Path | None]
+_TRIES = 2
+"""Of a cell whose process is killed, by whatever: memory may be short only
+while others run too."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Outcome:
-  """How a job ended; `message` is empty when all went well."""
+  """How a cell ended; `message` is empty when all went well."""
 
-  job: Job
-  seconds: float
+  cell: Cell
+  folder: Path | None
+  """Where its files are; None if there was no place for them."""
+  seconds: float = 0.0
   message: str = ""
-  log: str = ""
+  lasting: bool = False
+  """Would fail in the same way again."""
 
 
 def launch(
-    jobs: Sequence[Job],
-    run_cell: RunCell,
-    command: Sequence[str],
-    say: Callable[[Cell, str], None],
-) -> Iterator[Outcome]:
-  """Runs all jobs; outcomes come as they end.
+    cells: Sequence[Cell],
+    begin: Begin,
+    function: str,
+    say: Say,
+) -> Generator[Outcome, None, None]:
+  """Runs cells in their order, simulated ones first; outcomes come as they end.
 
   Args:
-    jobs: simulated ones run first.
-    run_cell: importable by name, so that other processes can call it.
-    command: does the same as a program, given a config file and a folder.
+    cells: what is to be run.
+    begin: makes a cell's folder when its turn comes; None if it need not run.
+    function: `module:function`, called with a run, a folder and `progress`;
+      it writes the run's files into the folder.
     say: is told the progress of a cell, a line at a time.
   """
-  simulated = [job for job in jobs if _is_simulated(job)]
-  measured = [job for job in jobs if not _is_simulated(job)]
-  workers = min(len(os.sched_getaffinity(0)), len(simulated))
-  if workers > 1:
-    yield from _pooled(simulated, run_cell, workers, say)
+  simulated = [cell for cell in cells if not _is_measured(cell)]
+  measured = [cell for cell in cells if _is_measured(cell)]
+  if len(simulated) == 1 and ":" not in simulated[0].run.strategy.kind:
+    yield from _here(simulated[0], begin, function, say)
   else:
-    for job in simulated:
-      yield _here(job, run_cell, lambda text, job=job: say(job.cell, text))
-  for job in measured:
-    yield _apart(job, command, lambda text, job=job: say(job.cell, text))
+    cores = len(os.sched_getaffinity(0))
+    yield from _Crew(begin, function, say, cores).work(simulated)
+  yield from _Crew(begin, function, say, 1).work(measured)
 
 
-def _is_simulated(job: Job) -> bool:
-  return job.cell.run.backend.kind == "simulated"
+def _is_measured(cell: Cell) -> bool:
+  return cell.run.backend.kind == "jax"
 
 
-def _here(job: Job, run_cell: RunCell, say: Say) -> Outcome:
-  started = time.monotonic()
-  message = log = ""
-  try:
-    run_cell(job.cell.run, job.folder, say)
-  except Exception as error:  # one cell's failure must not end the others
-    message, log = message_of(error), traceback.format_exc()
-  return Outcome(
-      job=job, seconds=time.monotonic() - started, message=message, log=log
-  )
-
-
-def _pooled(
-    jobs: Sequence[Job],
-    run_cell: RunCell,
-    workers: int,
-    say: Callable[[Cell, str], None],
+def _here(
+    cell: Cell, begin: Begin, function: str, say: Say
 ) -> Iterator[Outcome]:
-  context = multiprocessing.get_context("spawn")
-  told = context.SimpleQueue()
-  pool = concurrent.futures.ProcessPoolExecutor(
-      workers, context, initializer=_connect, initargs=(told,)
-  )
-  with pool:
-    waiting = {
-        pool.submit(_pool_job, job, run_cell, number): job
-        for number, job in enumerate(jobs)
-    }
-    while waiting:
-      ended, _ = concurrent.futures.wait(
-          waiting, _POLL_S, concurrent.futures.FIRST_COMPLETED
-      )
-      while not told.empty():
-        number, text = told.get()
-        say(jobs[number].cell, text)
-      for future in ended:
-        yield _outcome(future, waiting.pop(future))
-
-
-def _outcome(future: concurrent.futures.Future, job: Job) -> Outcome:
+  started, folder = time.monotonic(), None
   try:
-    return future.result()
-  except concurrent.futures.process.BrokenProcessPool:
-    died = "its process was killed (out of memory?)"
-    return Outcome(job=job, seconds=0.0, message=died)
+    if (folder := begin(cell)) is None:
+      return
+    function_of(function)(cell.run, folder, lambda text: say(cell, text))
+    ended = Outcome(cell=cell, folder=folder)
+  except KeyboardInterrupt:
+    raise
+  except BaseException as error:  # a cell's failure is not the program's
+    if folder:
+      (folder / runfiles.LOG).write_text(traceback.format_exc())
+    ended = _failed(cell, folder, error)
+  yield dataclasses.replace(ended, seconds=time.monotonic() - started)
 
 
-_told: Any = None
-"""In a worker process: where progress goes."""
-
-
-def _connect(told: Any) -> None:
-  global _told
-  _told = told
-
-
-def _pool_job(job: Job, run_cell: RunCell, number: int) -> Outcome:
-  return _here(job, run_cell, lambda text: _told.put((number, text)))
-
-
-def _apart(job: Job, command: Sequence[str], say: Say) -> Outcome:
-  """A cell in a process of its own; its output is its progress."""
-  started = time.monotonic()
-  run = job.cell.run
-  with tempfile.TemporaryDirectory(prefix="pdjax-") as scratch:
-    config = Path(scratch) / "config.json"
-    jsonfile.write(config, schema.tree_of(run))
-    with open(Path(scratch) / "stderr", "w+") as errors:
-      process = subprocess.Popen(
-          [*command, str(config), str(job.folder)],
-          stdout=subprocess.PIPE,
-          stderr=errors,
-          text=True,
-          env=devices.environment(run),
-      )
-      try:
-        assert process.stdout is not None
-        for line in process.stdout:
-          say(line.rstrip())
-        code = process.wait()
-      finally:
-        process.kill()
-      errors.seek(0)
-      log = errors.read()
-  message = "" if code == 0 else _why(code, log)
+def _failed(cell: Cell, folder: Path | None, error: BaseException) -> Outcome:
   return Outcome(
-      job=job, seconds=time.monotonic() - started, message=message, log=log
+      cell=cell, folder=folder, message=message_of(error),
+      lasting=is_lasting(error),
   )
 
 
-def _why(code: int, log: str) -> str:
-  if code < 0:
-    return f"its process was killed by {signal.Signals(-code).name}"
-  lines = [line for line in log.splitlines() if line.strip()]
-  return lines[-1].strip() if lines else f"its process ended with status {code}"
+@dataclasses.dataclass(kw_only=True)
+class _Task:
+  """A cell under way."""
+
+  cell: Cell
+  folder: Path
+  started: float
+  tries: int = 0
+
+  def ended(self, message: str = "", *, lasting: bool = False) -> Outcome:
+    return Outcome(
+        cell=self.cell, folder=self.folder, message=message, lasting=lasting,
+        seconds=time.monotonic() - self.started,
+    )
 
 
-def message_of(error: Exception) -> str:
-  """An exception in one line."""
-  if isinstance(error, ConfigError):
-    return "; ".join(error.errors)
-  return f"{type(error).__name__}: {error}".replace("\n", " ")
+class _Crew:
+  """Processes that share out cells; a measured cell's does no other."""
 
+  def __init__(self, begin: Begin, function: str, say: Say, size: int):
+    self._begin, self._say, self._size = begin, say, size
+    self._function = function
+    self._answers: Answers = queue.SimpleQueue()
+    self._waiting: collections.deque[Cell] = collections.deque()
+    self._again: collections.deque[_Task] = collections.deque()
+    self._busy: dict[Process, _Task] = {}
+    self._idle: list[Process] = []
 
-def command_of(module: str) -> list[str]:
-  """A module of this Python as a program."""
-  return [sys.executable, "-m", module]
+  def work(self, cells: Sequence[Cell]) -> Iterator[Outcome]:
+    self._waiting.extend(cells)
+    try:
+      while self._waiting or self._again or self._busy:
+        outcome = self._go_on()
+        if outcome is not None:
+          yield outcome
+    finally:
+      for process in (*self._busy, *self._idle):
+        process.kill()
+
+  def _go_on(self) -> Outcome | None:
+    """Starts a cell if one can be, else waits for an answer."""
+    if len(self._busy) < self._size:
+      if self._again:
+        return self._start(self._again.popleft())
+      if self._waiting:
+        return self._start_new(self._waiting.popleft())
+    return self._hear(*self._answers.get())
+
+  def _start_new(self, cell: Cell) -> Outcome | None:
+    try:
+      folder = self._begin(cell)
+    except OSError as error:
+      return _failed(cell, None, error)
+    if folder is None:
+      return None
+    task = _Task(cell=cell, folder=folder, started=time.monotonic())
+    return self._start(task)
+
+  def _start(self, task: _Task) -> Outcome | None:
+    task.tries += 1
+    try:
+      process = self._idle.pop() if self._idle else self._process(task)
+    except OSError as error:
+      return _failed(task.cell, task.folder, error)
+    self._busy[process] = task
+    process.ask(task.cell.run, task.folder)
+    return None
+
+  def _process(self, task: _Task) -> Process:
+    run = task.cell.run
+    env = devices.environment(run) if _is_measured(task.cell) else None
+    return Process(self._function, env, task.folder, self._answers)
+
+  def _hear(
+      self, process: Process, answer: dict[str, Any] | None
+  ) -> Outcome | None:
+    if answer is None:
+      return self._lost(process)
+    if "said" in answer:
+      self._say(self._busy[process].cell, answer["said"])
+      return None
+    task = self._busy.pop(process)
+    if _is_measured(task.cell):
+      process.end()
+    else:
+      self._idle.append(process)
+    return task.ended(answer["ended"], lasting=answer.get("lasting", False))
+
+  def _lost(self, process: Process) -> Outcome | None:
+    """A process is gone, maybe in the middle of a cell."""
+    task = self._busy.pop(process, None)
+    if process in self._idle:
+      self._idle.remove(process)
+    if task is None:
+      return None
+    if not (killed_by := process.killed_by()):
+      status = process.status()
+      return task.ended(f"its process ended with status {status} in the run")
+    killed = f"its process was killed by {killed_by}"
+    if task.tries == _TRIES:
+      return task.ended(f"{killed}, {_TRIES} times (out of memory?)")
+    self._say(task.cell, f"{killed}; once more")
+    shutil.rmtree(task.folder, ignore_errors=True)
+    with contextlib.suppress(OSError):  # then the run itself says so
+      task.folder.mkdir()
+    self._again.append(task)
+    return None

@@ -7,27 +7,46 @@
 
 A run is written to a temporary folder in `runs/` and renamed, so it is there
 whole or not at all, and never added to. Files over all runs are a function of
-`runs/`, made under a lock and renamed too; so several processes may work on
-one experiment.
+`runs/`. Whatever takes a place or goes over all runs is done under a lock; so
+several processes may work on one experiment.
 """
 
 import contextlib
 import csv
+import dataclasses
+import errno
 import fcntl
 import io
 import os
-import platform
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pdjax import schema
-from pdjax.sweep import jsonfile
+from pdjax.sweep import jsonfile, runfiles, temporary
 from pdjax.sweep.cells import Cell
 
-_TEMPORARY = ".tmp-"
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+_OWN = ("experiment.json", "summary.json", "summary.csv")
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+  """What there is of a cell."""
+
+  run: Path | None
+  """Its finished run, if that may be used."""
+  reason: str
+  """`done`, `new`, `stale: ...` or `damaged: ...`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+  """How a cell failed before."""
+
+  folder: Path
+  message: str
 
 
 class Store:
@@ -37,109 +56,203 @@ class Store:
     self.folder = folder
     self._runs = folder / "runs"
     self._failed = folder / "failed"
+    self._figures = folder / "figures"
+
+  def obstacles(self) -> list[str]:
+    """A line for each thing that stands where results must go."""
+    above = next(filter(os.path.lexists, self.folder.parents))
+    folders = (above, self.folder, self._runs, self._failed, self._figures)
+    files = [self.folder / name for name in (*_OWN, ".lock")]
+    return [
+        f"{path}: results go there, but it is no folder that can be written to"
+        for path in folders
+        if os.path.lexists(path) and not _is_writable(path)
+    ] + [
+        f"{path}: results go there, but it is no file"
+        for path in files
+        if os.path.lexists(path) and not os.path.isfile(path)
+    ]
 
   # One cell. -----------------------------------------------------------------
 
-  def find(self, cell: Cell, made_by: dict) -> tuple[Path | None, str]:
-    """The finished run of a cell, and why there is none to use.
+  def find(self, cell: Cell, made_by: dict[str, str]) -> Found:
+    """The finished run of a cell, or why there is none to use.
 
-    The reason is `new`, or `stale: ...` when other code or devices made it.
+    Other code or devices make a run stale, files that are not as they were
+    written make it damaged.
     """
     reason = "new"
-    for path in sorted(self._runs.glob(f"*-{cell.id[:12]}")):
-      status = jsonfile.read(path / "status.json") or {}
-      if status.get("cell") != cell.id or status.get("state") != "done":
-        continue
-      changed = [
-          name.removesuffix("_sha256").replace("_", " ")
-          for name, value in made_by.items()
-          if status.get("made_by", {}).get(name) != value
-      ]
-      if not changed:
-        return path, "done"
-      reason = f"stale: {', '.join(changed)} changed"
-    return None, reason
+    for path in self._places(cell):
+      status = runfiles.status_of(path)
+      if damaged := _damage(path, cell):
+        reason = f"damaged: {damaged}"
+      elif changed := _changed(status.get("made_by"), made_by):
+        reason = f"stale: {', '.join(changed)} changed"
+      else:
+        return Found(path, "done")
+    return Found(None, reason)
 
-  @contextlib.contextmanager
-  def writing(self, cell: Cell) -> Iterator[Path]:
-    """A temporary folder for a run; removed unless `finish` takes it."""
+  def begin(self, cell: Cell) -> Path:
+    """A temporary folder for a run; `finish`, `fail` or `clear` end it."""
     self._runs.mkdir(parents=True, exist_ok=True)
-    _sweep_up(self._runs)
-    folder = self._runs / _temporary_name(cell)
-    folder.mkdir()
-    try:
-      yield folder
-    finally:
-      shutil.rmtree(folder, ignore_errors=True)
+    temporary.sweep_up(self._runs)
+    return temporary.make(self._runs, cell.id[:12])
+
+  def clear(self) -> None:
+    """Removes what this process began and has not finished."""
+    temporary.remove_mine(self._runs)
 
   def finish(
-      self, cell: Cell, temporary: Path, status: dict[str, Any]
+      self,
+      cell: Cell,
+      folder: Path,
+      made_by: dict[str, str],
+      *,
+      replace: bool = False,
+      **status: Any,
   ) -> Path:
-    """Makes a written run the cell's; the last of two writers wins."""
-    told = jsonfile.read(temporary / "status.json") or {}
+    """Makes a written run the cell's; returns where it is.
+
+    A run that another process finished meanwhile is as good and stays: others
+    may be reading it. With `replace` it gives way.
+    """
+    (folder / runfiles.LOG).unlink(missing_ok=True)
     jsonfile.write(
-        temporary / "status.json",
-        told | _identity(cell) | status | {"state": "done"},
+        folder / runfiles.STATUS,
+        runfiles.status_of(folder) | _identity(cell) | status
+        | {"state": "done", "made_by": made_by}
+        | {"files": runfiles.listed(folder)},
     )
-    target = self._runs / cell.folder_name
-    for old in self._runs.glob(f"*-{cell.id[:12]}"):
-      _discard(old, self._runs / _temporary_name(cell))
-    try:
-      os.rename(temporary, target)
-    except OSError:
-      # Another process finished the same cell just now: its run is as good.
-      if not (target / "status.json").is_file():
-        raise
+    with self._lock():
+      there = None if replace else self.find(cell, made_by).run
+      if there is None:
+        there = self._take_place(cell, folder)
+    shutil.rmtree(folder, ignore_errors=True)
     shutil.rmtree(self._failed / cell.folder_name, ignore_errors=True)
     with contextlib.suppress(OSError):
       self._failed.rmdir()  # if it is empty
+    return there
+
+  def _take_place(self, cell: Cell, folder: Path) -> Path:
+    aside = temporary.make(self._runs, cell.id[:12])
+    target = self._runs / cell.folder_name
+    for number, old in enumerate({*self._places(cell), target}):
+      with contextlib.suppress(FileNotFoundError):
+        os.rename(old, aside / str(number))
+    os.rename(folder, target)
+    shutil.rmtree(aside, ignore_errors=True)
     return target
 
-  def fail(self, cell: Cell, message: str, log: str = "") -> Path:
-    """Keeps what went wrong with a cell."""
-    folder = self._failed / cell.folder_name
-    folder.mkdir(parents=True, exist_ok=True)
-    jsonfile.write(folder / "config.json", schema.tree_of(cell.run))
+  def _places(self, cell: Cell) -> list[Path]:
+    """Folders of the cell's runs; their labels may differ."""
+    return [path for path in self._all() if path.name.endswith(cell.id[:12])]
+
+  # Failures. -----------------------------------------------------------------
+
+  def fail(
+      self,
+      cell: Cell,
+      message: str,
+      folder: Path | None,
+      made_by: dict[str, str],
+      *,
+      lasting: bool,
+  ) -> Path:
+    """Keeps what went wrong with a cell, and its log.
+
+    Args:
+      folder: of the run, None if it never had one; its log is kept.
+      lasting: would go wrong again.
+    """
+    kept = self._failed / cell.folder_name
+    kept.mkdir(parents=True, exist_ok=True)
+    (kept / runfiles.LOG).unlink(missing_ok=True)
+    if folder:
+      with contextlib.suppress(FileNotFoundError):
+        os.replace(folder / runfiles.LOG, kept / runfiles.LOG)
+      shutil.rmtree(folder, ignore_errors=True)
+    jsonfile.write(kept / "config.json", schema.tree_of(cell.run))
     jsonfile.write(
-        folder / "status.json",
-        _identity(cell) | {"state": "failed", "message": message},
+        kept / runfiles.STATUS,
+        _identity(cell)
+        | {"state": "failed", "message": message, "made_by": made_by}
+        | {"lasting": lasting},
     )
-    jsonfile.write_text(folder / "log.txt", log)
-    return folder
+    return kept
+
+  def failure(self, cell: Cell, made_by: dict[str, str]) -> Failure | None:
+    """How a cell failed when it would fail again: same code, same devices."""
+    kept = self._failed / cell.folder_name
+    status = runfiles.status_of(kept)
+    known = status.get("cell") == cell.id and status.get("lasting")
+    if not known or _changed(status.get("made_by"), made_by):
+      return None
+    return Failure(kept, str(status.get("message")))
 
   # All cells. ----------------------------------------------------------------
 
-  def rows(self) -> list[dict[str, Any]]:
-    """Summaries of all finished runs with their cells' names, by label."""
-    rows = []
-    for path in sorted(self._runs.glob("[!.]*")):
-      status = jsonfile.read(path / "status.json")
-      summary = jsonfile.read(path / "summary.json")
-      if status and summary is not None and status.get("state") == "done":
-        rows.append({
-            "label": status["label"],
-            "cell": status["cell"],
-            "run": f"runs/{path.name}",
-            "repeat": status["repeat"],
-            **summary,
-        })
-    return sorted(rows, key=lambda row: (row["label"], row["cell"]))
+  def rows(self) -> tuple[list[dict[str, Any]], list[str]]:
+    """Summaries of all finished runs with their cells' names, by label.
 
-  def write_summary(self, experiment: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rewrites experiment.json, summary.json and summary.csv; the rows."""
+    Also a line for each run that is left out because it is damaged.
+    """
+    rows, left_out = [], []
+    for path in self._all():
+      summary = jsonfile.read_object(path / "summary.json")
+      wrong = runfiles.damage(path, by_content=False)
+      if wrong or not summary:
+        left_out.append(f"{path}: {wrong or 'summary.json cannot be read'}")
+        continue
+      status = runfiles.status_of(path)
+      rows.append({
+          "label": status["label"],
+          "cell": status["cell"],
+          "run": f"runs/{path.name}",
+          "repeat": status["repeat"],
+          **summary,
+      })
+    return sorted(rows, key=lambda row: (row["label"], row["cell"])), left_out
+
+  def write_summary(self, experiment: dict[str, Any]) -> list[str]:
+    """Rewrites experiment.json, summary.json and summary.csv.
+
+    Returns:
+      A line for each damaged run that is left out.
+    """
     self.folder.mkdir(parents=True, exist_ok=True)
     with self._lock():
-      rows = self.rows()
+      for old in self.folder.glob(".tmp-*"):  # of a process that was killed
+        old.unlink(missing_ok=True)
+      rows, left_out = self.rows()
       jsonfile.write(self.folder / "experiment.json", experiment)
       jsonfile.write(self.folder / "summary.json", rows)
       jsonfile.write_text(self.folder / "summary.csv", _csv(rows))
-    return rows
+    return left_out
+
+  def _all(self) -> list[Path]:
+    return runs_of(self.folder)
 
   @contextlib.contextmanager
   def _lock(self) -> Iterator[None]:
     with open(self.folder / ".lock", "w") as file:
-      fcntl.flock(file, fcntl.LOCK_EX)
+      try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+      except OSError as error:
+        if error.errno not in _NO_LOCKS:  # the file system has none
+          raise
       yield
+
+
+def runs_of(folder: Path) -> list[Path]:
+  """Folders of the finished runs of an experiment, by name."""
+  with contextlib.suppress(OSError), os.scandir(folder / "runs") as entries:
+    paths = [Path(entry) for entry in entries if entry.is_dir()]
+    return sorted(path for path in paths if not temporary.is_temporary(path))
+  return []
+
+
+def _is_writable(path: Path) -> bool:
+  return os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)
 
 
 def _identity(cell: Cell) -> dict[str, Any]:
@@ -152,30 +265,22 @@ def _identity(cell: Cell) -> dict[str, Any]:
   }
 
 
-def _temporary_name(cell: Cell) -> str:
-  mine = f"{platform.node()}-{os.getpid()}-{secrets.token_hex(4)}"
-  return f"{_TEMPORARY}{cell.id[:12]}-{mine}"
+def _damage(folder: Path, cell: Cell) -> str:
+  wrong = runfiles.damage(folder, by_content=True)
+  if wrong:
+    return wrong
+  is_its = runfiles.status_of(folder).get("cell") == cell.id
+  return "" if is_its else f"{runfiles.STATUS} names another cell"
 
 
-def _discard(folder: Path, aside: Path) -> None:
-  """Removes a folder so that no reader sees half of it."""
-  try:
-    os.rename(folder, aside)
-  except OSError:
-    return  # Another process did.
-  shutil.rmtree(aside, ignore_errors=True)
-
-
-def _sweep_up(runs: Path) -> None:
-  """Removes what processes of this machine left when they were killed."""
-  for folder in runs.glob(f"{_TEMPORARY}*-{platform.node()}-*"):
-    pid = folder.name.split("-")[-2]
-    try:
-      os.kill(int(pid), 0)
-    except ProcessLookupError:
-      shutil.rmtree(folder, ignore_errors=True)
-    except (ValueError, PermissionError):
-      continue
+def _changed(then: Any, now: dict[str, str]) -> list[str]:
+  """What made a result and is another now, in words."""
+  then = then if isinstance(then, dict) else {}
+  return [
+      name.removesuffix("_sha256").replace("_", " ")
+      for name, value in now.items()
+      if then.get(name) != value
+  ]
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:

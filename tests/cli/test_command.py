@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pdjax.cli import cell, session
+from pdjax.cli import cell
 
 
 def files(folder):
@@ -79,7 +79,7 @@ def test_a_done_cell_is_not_run_again(command, folder, monkeypatch):
   command()
   before = (folder / "results/x/summary.json").read_bytes()
   monkeypatch.setattr(
-      session.cell_module, "run_cell", lambda *_: pytest.fail("ran again")
+      cell, "run_cell", lambda *_: pytest.fail("ran again")
   )
   status, out, _ = command()
   assert status == 0 and "done before" in out

@@ -17,6 +17,7 @@ def cell():
 @pytest.fixture
 def fill():
   def write(folder, **summary):
-    (folder / "summary.json").write_text(json.dumps(summary))
+    (folder / "summary.json").write_text(json.dumps(summary or {"value": 0}))
+    (folder / "events.parquet").write_text("events")
 
   return write

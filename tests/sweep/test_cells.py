@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from pdjax.sweep.cells import Sweep, distinct, spread
 
 BASE = {"cluster": {"chip": "h100-sxm"}, "workload": {"rate": 1.0}}
@@ -120,3 +122,13 @@ def test_slugs_are_file_names():
   assert cell.slug == "kind=fixed,split=2C"
   (odd,) = cells_of(Sweep(cases=(("a/b: ü ", {}),))).cells
   assert "/" not in odd.slug and odd.slug
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [(".hidden", "hidden"), ("..", "cell"), ("/", "cell"), ("-rf", "rf"),
+     ("é" * 90, "é" * 40)],
+)
+def test_slugs_are_seen_and_short(name, slug):
+  (cell,) = cells_of(Sweep(cases=((name, {}),))).cells
+  assert cell.slug == slug

@@ -1,0 +1,67 @@
+"""The files of a finished run, and whether they are as they were written.
+
+A run's `status.json` lists its files with their sizes and hashes. So a disk
+that was full, a copy that was cut short or an editor's slip is seen before the
+run is taken for a result.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from pdjax.sweep import jsonfile
+
+STATUS = "status.json"
+LOG = "log.txt"
+"""What a run's process wrote to its error output; not a part of the result."""
+_NAMES = {"cell", "label", "repeat"}
+
+
+def status_of(folder: Path) -> dict[str, Any]:
+  """What a run says about itself; empty if that cannot be read."""
+  return jsonfile.read_object(folder / STATUS)
+
+
+def listed(folder: Path) -> dict[str, dict[str, Any]]:
+  """Size and hash of every file beside the status, for the status."""
+  return {
+      path.name: {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+      for path in sorted(folder.iterdir())
+      if path.is_file() and path.name != STATUS
+  }
+
+
+def damage(folder: Path, *, by_content: bool) -> str:
+  """What is wrong with a finished run's files, empty if nothing.
+
+  Args:
+    by_content: reads every file; otherwise sizes are compared.
+  """
+  status = status_of(folder)
+  files = status.get("files")
+  if not isinstance(files, dict) or not _NAMES <= status.keys():
+    return f"{STATUS} is not as it was written"
+  for name, written in files.items():
+    try:
+      wrong = _difference(folder / name, written, by_content)
+    except (OSError, KeyError, TypeError) as error:
+      wrong = f"cannot be checked ({type(error).__name__}: {error})"
+    if wrong:
+      return f"{name} {wrong}"
+  return ""
+
+
+def _difference(path: Path, written: dict[str, Any], by_content: bool) -> str:
+  if not path.is_file():
+    return "is missing"
+  size = path.stat().st_size
+  if size != written["bytes"]:
+    return f"has {size} bytes of {written['bytes']}"
+  if by_content and _sha256(path) != written["sha256"]:
+    return "is not as it was written"
+  return ""
+
+
+def _sha256(path: Path) -> str:
+  with path.open("rb") as file:
+    return hashlib.file_digest(file, "sha256").hexdigest()

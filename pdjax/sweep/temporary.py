@@ -1,0 +1,52 @@
+"""Folders in which runs are written before they take their place.
+
+Their names say whose they are: what a killed process of this machine left is
+removed by the next one that works on the same experiment.
+"""
+
+import os
+import platform
+import secrets
+import shutil
+from pathlib import Path
+
+_PREFIX = ".tmp-"
+
+
+def make(parent: Path, name: str) -> Path:
+  """A new folder in `parent`."""
+  folder = parent / f"{_PREFIX}{name}-{_mine()}-{secrets.token_hex(4)}"
+  folder.mkdir()
+  return folder
+
+
+def is_temporary(path: Path) -> bool:
+  """Whether something in a folder of results is no result."""
+  return path.name.startswith(_PREFIX)
+
+
+def remove_mine(parent: Path) -> None:
+  """Removes what this process has not finished."""
+  for folder in parent.glob(f"{_PREFIX}*-{_mine()}-*"):
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def sweep_up(parent: Path) -> None:
+  """Removes what processes of this machine left when they were killed."""
+  for path in parent.glob(f"{_PREFIX}*-{platform.node()}-*"):
+    if not _alive(path.name.split("-")[-2]):
+      shutil.rmtree(path, ignore_errors=True)
+
+
+def _mine() -> str:
+  return f"{platform.node()}-{os.getpid()}"
+
+
+def _alive(pid: str) -> bool:
+  try:
+    os.kill(int(pid), 0)
+  except (ProcessLookupError, OverflowError):
+    return False
+  except (ValueError, PermissionError):
+    return True
+  return True
