@@ -23,6 +23,9 @@ _AT_LEAST: dict[str, float] = {
     "cluster.pools.count": 1,
     "cluster.pools.tp": 1,
     "cluster.pools.pp": 1,
+    "cluster.pools.dp": 1,
+    "cluster.pools.ep": 1,
+    "cluster.pools.microbatches": 1,
     "cluster.pools.chunk_size": 1,
     "cluster.pools.max_num_seqs": 1,
     "cluster.pools.kv_tokens": 1,
@@ -100,7 +103,7 @@ def _cluster_problems(run: Run) -> Iterator[str]:
   except ValueError as error:
     yield f"cluster.split: {error}"
     return
-  for name in ("tp", "pp"):
+  for name in config.DEGREES:
     yield from _parallel_problems(f"cluster.{name}", cluster, name, split)
   if cluster.pools is not None and not cluster.pools:
     yield "cluster.pools: needs at least one pool"

@@ -10,9 +10,13 @@ import dataclasses
 import re
 from typing import Literal
 
+from pdjax.layout import Layout
+
 Role = Literal["P", "D", "C"]
 
 BUILTIN_STRATEGIES = ("continuous", "static", "chunked", "disaggregated")
+DEGREES = ("tp", "pp", "dp", "ep", "microbatches")
+"""Of parallelism within a worker: fields of a pool, and shorthands by role."""
 NAMED_WEIGHTS = ("random", "fetched")
 """Values of `model.weights` that are no file."""
 
@@ -38,14 +42,23 @@ class Model:
   weights: str = "random"
   """`random`, `fetched` (`pdjax.models.fetch`), or a path to a GGUF file."""
   dtype: Literal["float32", "bfloat16"] = "bfloat16"
-  """Of weights, activations and the KV cache."""
+  """Of weights, activations and the KV cache, unless one is said below."""
+  weight_dtype: Literal["float32", "bfloat16", "fp8", "int8", "int4"] | None = (
+      None
+  )
+  """Of the layers' matrices as stored; None: `model.dtype`."""
+  product_dtype: Literal["float32", "bfloat16", "fp8", "int8"] | None = None
+  """Of the arithmetic with them; None: theirs, if it has 8 bits and the chip
+  multiplies it, else `model.dtype`."""
+  kv_dtype: Literal["float32", "bfloat16", "fp8", "int8"] | None = None
+  """Of the KV cache; None: `model.dtype`."""
   seed: int = 0
   """Of random weights."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Pool:
-  """Workers alike: `count` replicas of one role on `tp * pp` chips each."""
+  """Workers alike: `count` replicas of one role, each on chips of its own."""
 
   role: Role
   """P prefills, D decodes, C does both."""
@@ -55,6 +68,14 @@ class Pool:
   """Chips a worker splits each layer over (tensor parallel)."""
   pp: int = 1
   """Stages a worker splits the layers into; real devices allow 1 only."""
+  dp: int = 1
+  """Groups of `tp` chips that share out a worker's sequences (simulated)."""
+  ep: int = 1
+  """Parts of a stage's `tp * dp` chips that experts are dealt to; each is cut
+  over the chips of its part (simulated)."""
+  microbatches: int = 1
+  """Parts of a step that pass through the stages one after another
+  (simulated)."""
   chip: str | None = None
   """None: `cluster.chip`."""
   chunk_size: int | None = None
@@ -63,6 +84,14 @@ class Pool:
   """None: `strategy.max_num_seqs`."""
   kv_tokens: int | None = None
   """None: `cluster.kv_tokens`."""
+
+  @property
+  def layout(self) -> Layout:
+    """How a worker's model lies on its chips."""
+    return Layout(
+        tp=self.tp, dp=self.dp, ep=self.ep, pp=self.pp,
+        microbatches=self.microbatches,
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -78,15 +107,26 @@ class Link:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cluster:
   pools: tuple[Pool, ...] | None = None
-  """Workers pool by pool, in place of `split`, `tp` and `pp`."""
+  """Workers pool by pool, in place of `split`, `tp` and its like."""
   split: str = "1C"
   """Shorthand for pools: `4C`, `2P2D`, `1P1D2C`."""
   tp: int | dict[str, int] = 1
   """Tensor parallel degree, for all pools of `split` or by role."""
   pp: int | dict[str, int] = 1
   """Pipeline stages, likewise; real devices allow 1 only."""
+  dp: int | dict[str, int] = 1
+  """Data-parallel groups in a worker, likewise (simulated)."""
+  ep: int | dict[str, int] = 1
+  """Parts that experts are dealt to, likewise (simulated)."""
+  microbatches: int | dict[str, int] = 1
+  """Parts of a step in a pipeline, likewise (simulated)."""
   chip: str | None = None
-  """A name in `pdjax.simulate.chips`; the simulator needs one."""
+  """A name in `pdjax.simulate.chips` or `chips`; the simulator needs one."""
+  chips: dict[str, dict[str, int | float | str]] = dataclasses.field(
+      default_factory=dict
+  )
+  """Chips of one's own: figures of `pdjax.simulate.chip.Chip` by name, such as
+  `{"mine": {"like": "h100-sxm", "hbm_bytes_per_s": 6e12}}`."""
   link: Link = Link()
   page_tokens: int = 16
   """Tokens in one page of KV cache: 8, 16, 32, 64 or 128."""
@@ -288,8 +328,10 @@ def pools_of(run: Run) -> tuple[Pool, ...]:
       Pool(
           role=role,  # pyright: ignore[reportArgumentType]
           count=count,
-          tp=_by_role(cluster.tp, role),
-          pp=_by_role(cluster.pp, role),
+          **{  # pyright: ignore[reportArgumentType]
+              degree: _by_role(getattr(cluster, degree), role)
+              for degree in DEGREES
+          },
       )
       for role, count in parse_split(cluster.split).items()
   )

@@ -1,8 +1,8 @@
 """How many pages fit: weights + activation peak + KV cache = memory.
 
 Pure arithmetic on sizes, the same for real and simulated workers; it knows no
-chip and allocates nothing. A model is split over `tp * pp` chips; figures are
-those of the fullest chip.
+chip and allocates nothing. A worker's model is laid out over its chips; figures
+are those of the fullest one.
 
 Units: `_bytes` bytes, `_tokens` tokens, `_pages` pages.
 """
@@ -10,9 +10,10 @@ Units: `_bytes` bytes, `_tokens` tokens, `_pages` pages.
 import dataclasses
 
 from pdjax.config import ConfigError
+from pdjax.dtypes import Dtypes
+from pdjax.layout import Layout
 from pdjax.models.spec import ModelSpec
 
-DTYPE_BYTES = {"float32": 4, "bfloat16": 2}
 _LOGIT_BYTES = 4
 
 
@@ -34,32 +35,35 @@ class Footprint:
 def footprint(
     spec: ModelSpec,
     *,
-    dtype_bytes: int,
-    tp: int = 1,
-    pp: int = 1,
+    dtypes: Dtypes,
+    layout: Layout,
     page_tokens: int,
     step_tokens: int,
     max_num_seqs: int,
 ) -> Footprint:
-  """Sizes of a model on a worker of `tp * pp` chips.
+  """Sizes of a model on a worker.
 
   `step_tokens` is the largest number of tokens in one step, `max_num_seqs` of
   rows whose logits one step makes.
   """
+  rows, vocab = _ceil(max_num_seqs, layout.dp), spec.vocab_size
+  values = _activation_values(spec, layout, step_tokens)
   return Footprint(
-      weight_bytes=_weight_params(spec, tp, pp) * dtype_bytes,
-      activation_bytes=_activation_values(spec, tp, step_tokens) * dtype_bytes
-      + _ceil(max_num_seqs * spec.vocab_size * _LOGIT_BYTES, tp),
-      page_bytes=page_tokens * kv_bytes_per_token(spec, dtype_bytes, tp, pp),
+      weight_bytes=weight_bytes(spec, dtypes, layout),
+      activation_bytes=values * dtypes.activation_bytes
+      + _ceil(rows * vocab * _LOGIT_BYTES, layout.tp),
+      page_bytes=page_tokens
+      * kv_bytes_per_token(spec, dtypes.kv_bytes, layout),
   )
 
 
 def kv_bytes_per_token(
-    spec: ModelSpec, dtype_bytes: int, tp: int = 1, pp: int = 1
+    spec: ModelSpec, kv_value_bytes: int, layout: Layout
 ) -> int:
-  """Of one cached token, on the fullest chip."""
-  layer_bytes = spec.kv_bytes_per_token(dtype_bytes) // spec.num_layers
-  return _ceil(spec.num_layers, pp) * layer_bytes * kv_copies(spec, tp) // tp
+  """Of one of the worker's cached tokens, on the fullest chip."""
+  layer_bytes = spec.kv_bytes_per_token(kv_value_bytes) // spec.num_layers
+  layer_bytes = layer_bytes * kv_copies(spec, layout.tp) // layout.tp
+  return _ceil(_ceil(spec.num_layers, layout.pp) * layer_bytes, layout.dp)
 
 
 def kv_copies(spec: ModelSpec, tp: int) -> int:
@@ -71,14 +75,14 @@ def kv_copies(spec: ModelSpec, tp: int) -> int:
   return tp if spec.latent is not None else max(1, tp // spec.num_kv_heads)
 
 
-def check_split(spec: ModelSpec, tp: int, pp: int, where: str) -> None:
+def check_split(spec: ModelSpec, layout: Layout, where: str) -> None:
   """Refuses a model that cannot be split like that.
 
   Raises:
     ConfigError: a line for each reason.
   """
-  heads = spec.num_kv_heads
-  errors = []
+  heads, tp, pp = spec.num_kv_heads, layout.tp, layout.pp
+  errors = _expert_errors(spec, layout, where)
   if spec.num_heads % tp:
     errors.append(
         f"{where}: tp {tp} does not divide the {spec.num_heads} query heads of"
@@ -96,6 +100,22 @@ def check_split(spec: ModelSpec, tp: int, pp: int, where: str) -> None:
     )
   if errors:
     raise ConfigError(errors)
+
+
+def _expert_errors(spec: ModelSpec, layout: Layout, where: str) -> list[str]:
+  ep, chips, experts = layout.ep, layout.stage_chips, spec.experts
+  if ep == 1:
+    return []
+  if experts is None:
+    return [f"{where}: ep {ep}: {spec.name} has no experts"]
+  if chips % ep:
+    return [f"{where}: ep {ep} does not divide the {chips} chips of a stage"]
+  if experts.count % ep:
+    return [
+        f"{where}: ep {ep} does not divide the {experts.count} experts of"
+        f" {spec.name}"
+    ]
+  return []
 
 
 def pool_pages(
@@ -117,39 +137,47 @@ def pool_pages(
         f"{where}: each chip needs {_gb(least_bytes)} (weights"
         f" {_gb(need.weight_bytes)}, activations {_gb(need.activation_bytes)},"
         f" two pages of KV) and has {_gb(budget_bytes)}"
-        f" ({utilization:g} of {_gb(memory_bytes)}); use more chips (tp, pp)"
+        f" ({utilization:g} of {_gb(memory_bytes)}); use more chips (tp, pp) or"
+        " smaller formats"
     ])
   return pages
 
 
-def _weight_params(spec: ModelSpec, tp: int, pp: int) -> int:
+def weight_bytes(spec: ModelSpec, dtypes: Dtypes, layout: Layout) -> int:
   """Layers of the longest stage, with an embedding table if it is an end.
 
-  Norm scales, which every chip keeps whole, are counted as split: they are
-  under a ten-thousandth.
+  Norm scales, routers and what else every chip keeps whole are counted as cut:
+  they are under a thousandth. Tables stay in the activations' format.
   """
-  layers = spec.num_params - spec.embedding_params
-  copied_heads = (kv_copies(spec, tp) - 1) * spec.num_kv_heads
+  experts = spec.expert_params
+  layers = spec.num_params - spec.embedding_params - experts
+  copied_heads = (kv_copies(spec, layout.tp) - 1) * spec.num_kv_heads
   if spec.latent is None:
     head_params = 2 * spec.hidden_size * spec.head_dim
     layers += spec.num_layers * copied_heads * head_params
   tables = spec.embedding_params
-  if pp > 1 and not spec.tie_word_embeddings:
+  if layout.pp > 1 and not spec.tie_word_embeddings:
     tables -= spec.vocab_size * spec.hidden_size
-  stage = _ceil(layers * _ceil(spec.num_layers, pp), spec.num_layers)
-  return _ceil(stage + tables, tp)
+  each = layers * layout.dp + experts  # in units of a stage chip's share
+  stage = _ceil(each * _ceil(spec.num_layers, layout.pp), spec.num_layers)
+  return _ceil(stage * dtypes.weight_bits, 8 * layout.stage_chips) + _ceil(
+      tables * dtypes.activation_bytes, layout.tp
+  )
 
 
-def _activation_values(spec: ModelSpec, tp: int, step_tokens: int) -> int:
+def _activation_values(
+    spec: ModelSpec, layout: Layout, step_tokens: int
+) -> int:
   """Residual, normed input and block output, and a block's inner values."""
   ffn_size = spec.ffn_size
   if spec.experts is not None:
     e = spec.experts
     ffn_size = max(ffn_size, (e.per_token + e.shared) * e.ffn_size)
-  kv_heads = spec.num_kv_heads * kv_copies(spec, tp)
+  kv_heads = spec.num_kv_heads * kv_copies(spec, layout.tp)
   attention = (2 * spec.num_heads + 2 * kv_heads) * spec.head_dim
   inner = max(attention, (3 if spec.mlp == "swiglu" else 2) * ffn_size)
-  return step_tokens * (3 * spec.hidden_size + _ceil(inner, tp))
+  tokens = _ceil(step_tokens, layout.dp * layout.microbatches)
+  return tokens * (3 * spec.hidden_size + _ceil(inner, layout.tp))
 
 
 def _ceil(amount: int, parts: int) -> int:

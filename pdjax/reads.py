@@ -83,9 +83,28 @@ _READS = (
         "only simulated disaggregation has a link to describe",
     ),
     _Reads(
-        ("cluster.chip", "cluster.pools.chip", "cluster.hbm_utilization"),
+        (
+            "cluster.chip", "cluster.chips", "cluster.pools.chip",
+            "cluster.hbm_utilization",
+        ),
         _simulated,
         "the jax backend runs on the chips it finds",
+    ),
+    _Reads(
+        (
+            "model.weight_dtype", "model.product_dtype", "model.kv_dtype",
+        ),
+        _simulated,
+        "the jax backend keeps everything in model.dtype",
+    ),
+    _Reads(
+        tuple(
+            f"cluster.{part}{name}"
+            for part in ("", "pools.")
+            for name in ("dp", "ep", "microbatches")
+        ),
+        _simulated,
+        "the jax backend splits a worker by tp alone",
     ),
     _Reads(
         (
@@ -103,7 +122,7 @@ _READS = (
         "greedy sampling draws nothing",
     ),
     _Reads(
-        ("cluster.split", "cluster.tp", "cluster.pp"),
+        ("cluster.split", *(f"cluster.{name}" for name in config.DEGREES)),
         lambda run: run.cluster.pools is None,
         "cluster.pools says it already",
     ),

@@ -13,11 +13,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-BASE = {"config", "request", "segments", "events"}
-SIZES = {"models.spec", "models.presets", "memory"}
+BASE = {"config", "layout", "request", "segments", "events"}
+SIZES = {"dtypes", "models.spec", "models.presets", "memory"}
 ALLOWED: dict[str, set[str]] = {
     # The vocabulary, and the config's schema over it.
-    "config": set(),
+    "config": {"layout"},
+    "layout": set(),
+    "dtypes": set(),
     "request": set(),
     "segments": set(),
     "events": {"request", "segments"},
@@ -33,12 +35,12 @@ ALLOWED: dict[str, set[str]] = {
     "models.rope": set(),
     "models.spec": {"models.rope"},
     "models.presets": {"config", "models.rope", "models.spec"},
-    "memory": {"config", "models.spec"},
+    "memory": {"config", "dtypes", "layout", "models.spec"},
     "workload": BASE,
     "metrics": BASE,
     "report": {*BASE, "metrics", "eventfile"},
     "schedule": {*BASE, "pages"},
-    "simulate": {*BASE, *SIZES, "pages", "schedule"},
+    "simulate": {*BASE, *SIZES, "fieldtypes", "pages", "schedule"},
     "calibrate": {*BASE, "metrics", "schedule", "simulate", "engine"},
     # Devices.
     "mesh": {"config"},
@@ -63,8 +65,8 @@ ALLOWED: dict[str, set[str]] = {
 """What each part may import besides itself. `cli` may import everything."""
 
 JAX_FREE = {
-    "config", "request", "segments", "events", "eventcolumns", "eventfile",
-    "fieldtypes",
+    "config", "layout", "dtypes", "request", "segments", "events",
+    "eventcolumns", "eventfile", "fieldtypes",
     "schema", "literals", "reads", "checks", "pages", "models.rope",
     "models.spec", "models.presets", "memory", "workload", "metrics",
     "report", "schedule", "simulate", "sweep",

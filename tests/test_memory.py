@@ -6,15 +6,20 @@ import pytest
 
 from pdjax import memory
 from pdjax.config import ConfigError
+from pdjax.dtypes import Dtypes
+from pdjax.layout import Layout
 from pdjax.models.presets import preset
 
 GIB = 2**30
 
 
-def need(name, tp=1, pp=1, step_tokens=2048, page_tokens=16):
+BF16 = Dtypes()
+
+
+def need(name, step_tokens=2048, page_tokens=16, dtypes=BF16, **degrees):
   return memory.footprint(
-      preset(name), dtype_bytes=2, tp=tp, pp=pp, page_tokens=page_tokens,
-      step_tokens=step_tokens, max_num_seqs=128,
+      preset(name), dtypes=dtypes, layout=Layout(**degrees),
+      page_tokens=page_tokens, step_tokens=step_tokens, max_num_seqs=128,
   )
 
 
@@ -33,15 +38,15 @@ def test_page_bytes_by_hand():
 
 def test_kv_heads_are_copied_when_chips_outnumber_them():
   spec = preset("llama-3-8b")
-  on_8 = memory.kv_bytes_per_token(spec, 2, tp=8)
-  assert memory.kv_bytes_per_token(spec, 2, tp=16) == on_8
+  on_8 = memory.kv_bytes_per_token(spec, 2, Layout(tp=8))
+  assert memory.kv_bytes_per_token(spec, 2, Layout(tp=16)) == on_8
   assert memory.kv_copies(spec, 16) == 2
   assert need("llama-3-8b", tp=16).weight_bytes * 16 > 2 * spec.num_params
 
 
 def test_a_latent_cache_is_on_every_chip():
   spec = preset("deepseek-v3")
-  assert memory.kv_bytes_per_token(spec, 2, tp=8) == 61 * 576 * 2
+  assert memory.kv_bytes_per_token(spec, 2, Layout(tp=8)) == 61 * 576 * 2
 
 
 def test_pages_fill_what_is_left():
@@ -70,12 +75,44 @@ def test_what_does_not_fit_says_what_is_needed_and_there():
 )
 def test_impossible_splits_are_refused(name, tp, pp, message):
   with pytest.raises(ConfigError, match=message):
-    memory.check_split(preset(name), tp, pp, "pool")
+    memory.check_split(preset(name), Layout(tp=tp, pp=pp), "pool")
+
+
+def test_formats_and_layouts_share_the_memory_out():
+  full = need("llama-3-70b", tp=2)
+  eight_bits = Dtypes("bfloat16", "fp8", "fp8", "fp8")
+  quantised = need("llama-3-70b", dtypes=eight_bits, tp=2)
+  tables = 2 * 2 * 128256 * 8192 // 2
+  assert quantised.weight_bytes - tables == (full.weight_bytes - tables) // 2
+  assert quantised.page_bytes == full.page_bytes // 2
+  # Data-parallel groups hold attention once each, experts once together.
+  spec = preset("deepseek-v3")
+  degrees = {"dp": 16, "ep": 16}
+  rest = spec.num_params - spec.expert_params
+  dealt = need("deepseek-v3", **degrees)
+  assert dealt.weight_bytes == pytest.approx(
+      2 * (rest + spec.expert_params / 16), rel=1e-6
+  )
+  per_token = memory.kv_bytes_per_token(spec, 2, Layout(**degrees))
+  assert per_token == 61 * 576 * 2 // 16
+
+
+@pytest.mark.parametrize(
+    "name, degrees, message",
+    [
+        ("llama-3-8b", {"tp": 2, "ep": 2}, "llama-3-8b has no experts"),
+        ("mixtral-8x7b", {"tp": 2, "ep": 4}, "does not divide the 2 chips"),
+        ("mixtral-8x7b", {"tp": 32, "ep": 32}, "divide the 8 experts"),
+    ],
+)
+def test_experts_that_cannot_be_dealt_out(name, degrees, message):
+  with pytest.raises(ConfigError, match=message):
+    memory.check_split(preset(name), Layout(**degrees), "pool")
 
 
 def test_possible_splits_are_not():
   for tp in (1, 2, 4, 8, 16):
-    memory.check_split(preset("llama-3-70b"), tp, 1, "pool")
+    memory.check_split(preset("llama-3-70b"), Layout(tp=tp), "pool")
 
 
 @pytest.mark.data
@@ -88,11 +125,11 @@ def test_capacity_agrees_with_a_published_engine(data_dir):
     spec = preset(row["model"].split("/")[1])
     tp, pp = int(row["tp"]), int(row["pp"])
     kv_bytes = int(row["max_num_tokens"]) * memory.kv_bytes_per_token(
-        spec, 2, tp, pp
+        spec, 2, Layout(tp=tp, pp=pp)
     )
     if spec.num_heads % tp or kv_bytes < 80 * GIB / 3:
       continue
-    pages = memory.pool_pages(need(spec.name, tp, pp), 80 * GIB, 0.9, "")
+    pages = memory.pool_pages(need(spec.name, tp=tp, pp=pp), 80 * GIB, 0.9, "")
     assert 0.9 < pages * 16 / int(row["max_num_tokens"]) < 1, row
     compared += 1
   assert compared > 30

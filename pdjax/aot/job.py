@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pdjax import config, memory
 from pdjax.aot.target import Target
 from pdjax.config import ConfigError, Pool, Run
+from pdjax.dtypes import Dtypes
 from pdjax.engine import buckets, capacity
 from pdjax.engine.buckets import Shape
 from pdjax.models.presets import preset
@@ -138,7 +139,7 @@ def footprint(run: Run, pool: Pool, spec: ModelSpec) -> memory.Footprint:
   seqs = pool.max_num_seqs or strategy.max_num_seqs
   prompt_tokens = pool.chunk_size or strategy.max_num_batched_tokens or 8192
   return memory.footprint(
-      spec, dtype_bytes=memory.DTYPE_BYTES[run.model.dtype], tp=pool.tp,
+      spec, dtypes=Dtypes.all(run.model.dtype), layout=pool.layout,
       page_tokens=run.cluster.page_tokens,
       step_tokens=max(prompt_tokens, seqs), max_num_seqs=seqs,
   )

@@ -31,13 +31,15 @@ def workload_of(workload: config.Workload) -> Workload:
 def unknown_names(run: Run) -> list[str]:
   """A line for each model or chip that there is not, whatever else is wrong."""
   from pdjax.models.presets import preset
-  from pdjax.simulate.chips import chip
+  from pdjax.simulate.chips import chip, problems
 
   named = [pool.chip for pool in run.cluster.pools or ()]
   chips = dict.fromkeys(filter(None, [run.cluster.chip, *named]))
   lines = _refusals(lambda: preset(run.model.preset))
+  lines += problems(run.cluster.chips)
   for name in chips:
-    lines += _refusals(lambda name=name: chip(name))
+    if name not in run.cluster.chips:
+      lines += _refusals(lambda name=name: chip(name, run.cluster.chips))
   return lines
 
 

@@ -13,18 +13,18 @@ import numpy as np
 
 from pdjax import schema
 from pdjax.calibrate.fidelity import (
-    FIGURES,
-    Compared,
-    compare,
-    simulate_again,
+  FIGURES,
+  Compared,
+  compare,
+  simulate_again,
 )
 from pdjax.calibrate.fit import fit_cost, fit_link, step_errors
 from pdjax.calibrate.observe import Observer, observe
 from pdjax.cli.plant import pool_pages_of
 from pdjax.config import Run
+from pdjax.dtypes import Dtypes
 from pdjax.eventfile import read_log
 from pdjax.events import Log
-from pdjax.memory import DTYPE_BYTES
 from pdjax.models.presets import preset
 from pdjax.schedule.replay import replay
 from pdjax.schedule.setup import policy_of, world_of
@@ -111,7 +111,7 @@ def _simulate(one: Measured, say: Say) -> None:
 
 def _kv_bytes_per_token(run: Run) -> int:
   spec = preset(run.model.preset)
-  return spec.kv_bytes_per_token(DTYPE_BYTES[run.model.dtype])
+  return spec.kv_bytes_per_token(Dtypes.all(run.model.dtype).kv_bytes)
 
 
 def _percent(figures: Sequence[Compared]) -> list[str]:

@@ -49,6 +49,7 @@ def conditions(
       "contract": {
           "backend": run.backend.kind,
           "chip": chip or _chips(run),
+          "own_chips": _own_chips(run),
           "chips": chips or chips_of(run),
           "cost_profile": cost_profile,
           "model": run.model.preset,
@@ -56,6 +57,9 @@ def conditions(
               f"sha256 {weights['sha256']}" if weights else _weights(run.model)
           ),
           "dtype": run.model.dtype,
+          "weight_dtype": run.model.weight_dtype,
+          "product_dtype": run.model.product_dtype,
+          "kv_dtype": run.model.kv_dtype,
           "sampling": dataclasses.asdict(run.sampling),
           "slo": _slo(run.slo),
           "first_token_anchor": _anchor(run),
@@ -125,6 +129,13 @@ def _anchor(run: config.Run) -> str | None:
 def _chips(run: config.Run) -> str | None:
   kinds = {pool.chip for pool in config.pools_of(run) if pool.chip}
   return " + ".join(sorted(kinds)) or None
+
+
+def _own_chips(run: config.Run) -> dict[str, dict[str, Any]] | None:
+  """The figures of chips that the config describes itself, of those used."""
+  used = {pool.chip for pool in config.pools_of(run)}
+  own = run.cluster.chips
+  return {name: dict(own[name]) for name in sorted(used & own.keys())} or None
 
 
 def _weights(model: config.Model) -> str:

@@ -74,7 +74,7 @@ def summarize(
 
 def chips_of(run: config.Run) -> int:
   """Chips of all pools together."""
-  return sum(p.count * p.tp * p.pp for p in config.pools_of(run))
+  return sum(p.count * p.layout.chips for p in config.pools_of(run))
 
 
 def makespan_ns(table: RequestTable) -> int:

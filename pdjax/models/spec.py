@@ -117,6 +117,15 @@ class ModelSpec:
     return self._params(e.count) + biases
 
   @property
+  def expert_params(self) -> int:
+    """Of all routed experts, which an expert-parallel layout deals out."""
+    e = self.experts
+    if e is None:
+      return 0
+    expert = self._mlp_matrices * self.hidden_size * e.ffn_size
+    return (self.num_layers - e.dense_layers) * e.count * expert
+
+  @property
   def active_params(self) -> int:
     """Weights that one token passes through."""
     return self._params(self.experts.per_token if self.experts else 0)

@@ -23,6 +23,8 @@ class StepShape:
   """Tokens attended in the first pass, summed over the decoding sequences."""
   repeats: int = 1
   """More than 1 only without prefill."""
+  decode_contexts: tuple[int, ...] = ()
+  """The same by sequence; only a model with a sliding window needs it."""
 
 
 class StepCost(Protocol):

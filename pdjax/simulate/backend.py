@@ -248,13 +248,14 @@ class SimulatedBackend:
 def shape_of(step: Step, world: World) -> StepShape:
   """What a step computes; a decode attends to its cache and its own token."""
   progress = world.progress
-  cached_tokens = sum(progress[r].computed_tokens for r in step.decode)
+  contexts = tuple(progress[r].computed_tokens + 1 for r in step.decode)
   return StepShape(
       prefill=tuple(
           (tokens, progress[request].computed_tokens)
           for request, tokens in step.prefill
       ),
       decode_seqs=len(step.decode),
-      decode_context_tokens=cached_tokens + len(step.decode),
+      decode_context_tokens=sum(contexts),
       repeats=step.repeats,
+      decode_contexts=contexts,
   )

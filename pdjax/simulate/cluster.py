@@ -8,11 +8,20 @@ import dataclasses
 from collections.abc import Sequence
 
 from pdjax import memory
-from pdjax.config import ConfigError, Pool, Run, pages_for
+from pdjax.config import (
+    BUILTIN_STRATEGIES,
+    ConfigError,
+    Model,
+    Pool,
+    Run,
+    pages_for,
+)
+from pdjax.dtypes import BITS, Dtypes
 from pdjax.models.presets import preset
 from pdjax.request import Request
 from pdjax.schedule.setup import worker_pools
 from pdjax.simulate.backend import SimulatedBackend
+from pdjax.simulate.chip import Chip
 from pdjax.simulate.chips import chip
 from pdjax.simulate.costs import PS_PER_S, AnalyticalCost
 from pdjax.simulate.links import Link
@@ -55,10 +64,11 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
   costs: dict[tuple, AnalyticalCost] = {}
   errors: dict[str, None] = {}
   for pool in dict.fromkeys(worker_pools(run)):
-    chips = (pool.chip, pool.tp, pool.pp)
+    alike = (pool.chip, pool.layout)
     try:
-      cost = costs[chips] = costs.get(chips) or _cost(run, pool, scalars)
-      built[pool] = (cost, _pool_pages(run, pool, cost), _link(run, cost))
+      cost = costs[alike] = costs.get(alike) or _cost(run, pool, scalars)
+      pages = _pool_pages(run, pool, cost)
+      built[pool] = (cost, pages, _link(run, pool, cost.chip))
     except ConfigError as error:
       errors |= dict.fromkeys(error.errors)
   if errors:
@@ -72,13 +82,27 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
   )
 
 
+def dtypes_of(model: Model, on: Chip) -> Dtypes:
+  """The formats a model is kept and multiplied in on a chip."""
+  weight = model.weight_dtype or model.dtype
+  quantised = BITS[weight] == 8 and on.multiplies(weight)
+  implied = weight if quantised else model.dtype
+  return Dtypes(
+      activation=model.dtype,
+      weight=weight,
+      product=model.product_dtype or implied,
+      kv=model.kv_dtype or model.dtype,
+  )
+
+
 def _cost(run: Run, pool: Pool, scalars: Scalars | None) -> AnalyticalCost:
   spec = preset(run.model.preset)
   if pool.chip is None:
     raise ConfigError(["cluster.chip: say which chip to simulate"])
-  memory.check_split(spec, pool.tp, pool.pp, _name(pool))
+  memory.check_split(spec, pool.layout, _name(pool))
+  on = chip(pool.chip, run.cluster.chips)
   return AnalyticalCost(
-      spec, chip(pool.chip), dtype=run.model.dtype, tp=pool.tp, pp=pool.pp,
+      spec, on, dtypes=dtypes_of(run.model, on), layout=pool.layout,
       scalars=scalars,
   )
 
@@ -94,9 +118,8 @@ def _pool_pages(run: Run, pool: Pool, cost: AnalyticalCost) -> int:
   )
   need = memory.footprint(
       cost.spec,
-      dtype_bytes=memory.DTYPE_BYTES[run.model.dtype],
-      tp=pool.tp,
-      pp=pool.pp,
+      dtypes=cost.dtypes,
+      layout=cost.layout,
       page_tokens=page_tokens,
       step_tokens=max(prompt_tokens, max_num_seqs),
       max_num_seqs=max_num_seqs,
@@ -107,14 +130,48 @@ def _pool_pages(run: Run, pool: Pool, cost: AnalyticalCost) -> int:
   )
 
 
-def _link(run: Run, cost: AnalyticalCost) -> Link:
-  """The configured link, or else the interconnects of a worker's chips."""
+def _link(run: Run, pool: Pool, on: Chip) -> Link:
+  """The configured link, or else what joins the chips of the workers.
+
+  Workers on one kind of chip that fit within its interconnect use that, others
+  the network, each chip through its own card.
+  """
   link = run.cluster.link
   bandwidth = link.bandwidth_bytes_per_s
-  if bandwidth is None:
-    bandwidth = cost.chip.peer_bytes_per_s * cost.tp * cost.pp
+  try:
+    bandwidth = bandwidth or (
+        pool.layout.chips * _bytes_per_s_between_workers(run, on)
+    )
+  except ConfigError:
+    if _moves_pages(run):
+      raise
+    bandwidth = 1  # never used
   return Link(round(bandwidth), round(link.latency_s * PS_PER_S))
 
 
+def _moves_pages(run: Run) -> bool:
+  workers = worker_pools(run)
+  builtin = run.strategy.kind in BUILTIN_STRATEGIES
+  roles = {pool.role for pool in workers}
+  return len(workers) > 1 and not (builtin and roles == {"C"})
+
+
+def _bytes_per_s_between_workers(run: Run, on: Chip) -> int:
+  """Of one chip."""
+  workers = worker_pools(run)
+  chips = sum(pool.layout.chips for pool in workers)
+  alike = len({pool.chip for pool in workers}) == 1
+  joined = max(on.domain_chips or 1, on.host_chips)
+  if alike and chips <= joined:
+    return on.peer_bytes_per_s
+  try:
+    return on.network_bytes_per_s
+  except ConfigError as error:
+    raise ConfigError([
+        f"{line}; say cluster.link.bandwidth_bytes_per_s"
+        for line in error.errors
+    ]) from error
+
+
 def _name(pool: Pool) -> str:
-  return f"cluster: pool {pool.role} (tp {pool.tp}, pp {pool.pp})"
+  return f"cluster: pool {pool.role} ({pool.layout})"

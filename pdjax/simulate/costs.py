@@ -1,21 +1,24 @@
 """What a step takes, from first principles: any model, any chip, no profile.
 
-Each operator group (attention projections, attention over the context, mlp,
-unembedding) takes the longer of its arithmetic and its memory traffic, T =
-max(T_math, T_hbm); groups, collectives T_comms and overheads add up, since
-each needs the one before it. The roofline is that of Williams et al. (CACM
-2009) in the terms of "How to scale your model" (Austin et al., 2025).
+Each matrix product, and attention, takes the longer of its arithmetic and its
+memory traffic, T = max(T_math, T_hbm); kernels, collectives T_comms and
+overheads add up, since each needs the one before it. The roofline is that of
+Williams et al. (CACM 2009) in the terms of "How to scale your model" (Austin
+et al., 2025).
 
-  T_math   operations / (tp * peak FLOP/s * efficiency)
-  T_hbm    bytes / (tp * bandwidth * efficiency)
-  T_comms  two ring all-reduces of [T, D] a layer: 2 (tp - 1) hops, and
-           2 (tp - 1) / tp of the bytes, over each chip's link; the logits are
-           gathered once; pp - 1 times [T, D] goes on to the next stage
+  T_math   operations, tiles rounded up / (chips * peak FLOP/s * efficiency)
+  T_hbm    bytes / (chips * bandwidth * efficiency)
+  T_comms  two all-reduces of [T, D] a layer over tp chips, or, where experts
+           are dealt over data-parallel groups, one and two all-to-alls; the
+           logits are gathered once; [T, D] goes on to the next stage
+  gaps     a latency for each kernel
+  launch   while the host cannot launch kernels as fast as they run, its
+           launches are the step's time instead of all the above
+  host     overheads of the step, of its requests and of its prompt chunks
 
-With pp stages a step passes through all of them, so its latency is the sum of
-the stages and the hops between them: layers on more chips take no less time.
-A worker with one step in flight leaves each stage idle (pp - 1) / pp of the
-time, the bubble; pp steps in flight (lanes) would fill it.
+With pp stages and m microbatches a step passes through m + pp - 1 stage times:
+with one, through all stages in turn, so layers on more chips take no less time
+and each stage idles (pp - 1) / pp of it, the bubble (GPipe, arXiv 1811.06965).
 
 Every price is an integer number of picoseconds, and decodes grow by an integer
 a token, so a run of steps is a few straight lines, equal to step by step.
@@ -24,15 +27,19 @@ a token, so a run of steps is a few straight lines, equal to step by step.
 import dataclasses
 import functools
 
-from pdjax.memory import DTYPE_BYTES
+from pdjax.dtypes import Dtypes
+from pdjax.layout import Layout
 from pdjax.models.spec import ModelSpec
 from pdjax.schedule.cost import StepShape
 from pdjax.segments import Segment
-from pdjax.simulate.chips import Chip
+from pdjax.simulate.attended import Piece, attended
+from pdjax.simulate.chip import Chip
+from pdjax.simulate.collectives import PS_PER_S, Fabric
+from pdjax.simulate.products import Product
 from pdjax.simulate.scalars import Scalars
-from pdjax.simulate.work import Operators, Work
+from pdjax.simulate.tiles import tiled_flops
+from pdjax.simulate.work import ATTENTION_KERNELS, Operators, Work
 
-PS_PER_S = 10**12
 _CACHED_SHAPES = 2**16
 
 
@@ -44,36 +51,46 @@ class AnalyticalCost:
       spec: ModelSpec,
       chip: Chip,
       *,
-      dtype: str = "bfloat16",
-      tp: int = 1,
-      pp: int = 1,
+      dtypes: Dtypes | None = None,
+      layout: Layout | None = None,
       scalars: Scalars | None = None,
   ):
-    """Prices `spec` on `tp * pp` chips.
+    """Prices `spec` on the chips of `layout`.
 
     Raises:
       ConfigError: the chip lacks a figure that is needed.
     """
-    self.spec, self.chip, self.tp, self.pp = spec, chip, tp, pp
+    self.spec, self.chip = spec, chip
+    self.dtypes, self.layout = dtypes or Dtypes(), layout or Layout()
     self.scalars = scalars = scalars or Scalars()
-    self._dtype_bytes = DTYPE_BYTES[dtype]
-    self.operators = Operators(spec, self._dtype_bytes, tp)
-    self.peak_flops = tp * chip.flops(dtype)
-    """Of the chips that work at one time: a stage's."""
-    self.peak_bytes_per_s = tp * chip.figure("hbm_bytes_per_s")
-    self._matmul = _share(self.peak_flops, scalars.matmul_efficiency)
-    self._attention = _share(self.peak_flops, scalars.attention_efficiency)
-    self._hbm = _share(self.peak_bytes_per_s, scalars.hbm_efficiency)
-    alone = tp * pp == 1
-    self._link = 1 if alone else _share(
-        chip.peer_bytes_per_s, scalars.link_efficiency
-    )
-    attended = self.operators.context_token()
-    self._context_math_ps = _ps(attended.flops, self._attention)
-    self._context_hbm_ps = _ps(attended.bytes, self._hbm)
+    self.operators = Operators(spec, self.dtypes, self.layout)
+    self._model = Operators(spec, self.dtypes)
+    self._fabric = Fabric(chip, scalars)
+    formats = dict.fromkeys((self.dtypes.product, self.dtypes.activation))
+    self._matmul = {
+        dtype: _share(chip.flops(dtype), scalars.matmul_efficiency)
+        for dtype in formats
+    }
+    chips = self.layout.stage_chips
+    peak = chips * chip.flops(self.dtypes.activation)
+    bandwidth = chip.figure("hbm_bytes_per_s")
+    self._attention = _share(peak, scalars.attention_efficiency)
+    self._hbm = _share(bandwidth, scalars.hbm_efficiency)
+    self._kv = _share(chips * bandwidth, scalars.kv_efficiency)
+    self._context_math_ps, self._context_hbm_ps = self._context_token_ps()
     remembered = functools.lru_cache(_CACHED_SHAPES)
     self._fixed_ps = remembered(self._price_fixed)
     self._decode_ps = remembered(self._price_decode)
+
+  @property
+  def peak_flops(self) -> int:
+    """Of all chips, in the format of the layers' products."""
+    return self.layout.chips * self.chip.flops(self.dtypes.product)
+
+  @property
+  def peak_bytes_per_s(self) -> int:
+    """Of all chips."""
+    return self.layout.chips * self.chip.figure("hbm_bytes_per_s")
 
   @property
   def provenance(self) -> dict[str, str | float | int]:
@@ -84,54 +101,107 @@ class AnalyticalCost:
         "model": self.spec.name,
         "chip": self.chip.name,
         "chip_source": self.chip.source,
-        "tp": self.tp,
-        "pp": self.pp,
+        **dataclasses.asdict(self.layout),
+        **{
+            f"{part}_dtype": dtype
+            for part, dtype in dataclasses.asdict(self.dtypes).items()
+        },
         **dataclasses.asdict(self.scalars),
     }
 
+  # Steps. --------------------------------------------------------------------
+
   def step(self, shape: StepShape) -> tuple[Segment, ...]:
     """Times of the shape's passes; see `StepCost.step`."""
-    seqs = shape.decode_seqs
     if not shape.prefill:
-      base_ps, math_ps, hbm_ps = self._decode_ps(seqs)
-      context_tokens = shape.decode_context_tokens
-      math_step_ps, hbm_step_ps = self._context_math_ps, self._context_hbm_ps
-      return _upper(
-          (
-              base_ps + math_ps + context_tokens * math_step_ps,
-              seqs * math_step_ps,
-          ),
-          (base_ps + hbm_ps + context_tokens * hbm_step_ps, seqs * hbm_step_ps),
-          shape.repeats,
+      pieces = attended(shape, self.spec.sliding_window)
+      return tuple(
+          segment
+          for piece in pieces
+          for segment in self._decode_run(shape.decode_seqs, piece)
       )
     if shape.repeats != 1:
       raise ValueError(f"{shape.repeats=} must be 1 with prefill")
-    tokens = seqs + sum(chunk for chunk, _ in shape.prefill)
-    total_ps = self._fixed_ps(tokens, seqs + len(shape.prefill))
-    for chunk_tokens, context_tokens in shape.prefill:
-      work = self.operators.prefill_attention(chunk_tokens, context_tokens)
-      total_ps += self._group_ps(work, self._attention)
-    if seqs:
-      total_ps += self._decode_attention_ps(seqs, shape.decode_context_tokens)
-    return (Segment(1, total_ps),)
+    host_ps, launch_ps, *parts_ps = self._mixed_ps(shape)
+    return (Segment(1, host_ps + max(launch_ps, sum(parts_ps))),)
+
+  def parts(self, shape: StepShape) -> dict[str, int]:
+    """Picoseconds of one pass by what they are spent on.
+
+    `launch` is what launching takes beyond the kernels; the rest adds up to
+    what they take. The sum is the pass' time.
+    """
+    host_ps, launch_ps, _, prefill_ps, decode_ps = self._mixed_ps(shape)
+    tokens, rows = _tokens(shape), _rows(shape)
+    parts = {
+        **self._fixed_parts(tokens, rows),
+        "prefill attention": prefill_ps,
+        "decode attention": decode_ps,
+    }
+    waits_ps = max(0, launch_ps - sum(parts.values()))
+    return parts | {"launch": waits_ps, "host": host_ps}
+
+  def layer_ps(self, tokens: int) -> int:
+    """Kernels of one layer of one chip but attention's and collectives."""
+    parts = self._fixed_parts(tokens, 0)
+    for name in ("unembedding", "collectives", "stage hops"):
+      del parts[name]
+    gap_ps = _seconds(self.scalars.kernel_latency_s)
+    attention_ps = self._in_stages(ATTENTION_KERNELS * gap_ps)
+    return sum(parts.values()) // self.spec.num_layers - attention_ps
+
+  def _mixed_ps(self, shape: StepShape) -> tuple[int, int, int, int, int]:
+    """(host, launches, all but attention, prefill's, decodes' attention)."""
+    tokens, rows = _tokens(shape), _rows(shape)
+    host_ps, launch_ps, fixed_ps = self._fixed_ps(tokens, rows)
+    host_ps += len(shape.prefill) * _seconds(self.scalars.chunk_overhead_s)
+    prefill_ps = sum(
+        self._prefill_attention_ps(*chunk) for chunk in shape.prefill
+    )
+    decode_ps = 0
+    if shape.decode_seqs:
+      _, _, _, math_ps, hbm_ps = self._decode_ps(shape.decode_seqs)
+      (piece, *_) = attended(shape, self.spec.sliding_window)
+      decode_ps = max(
+          math_ps + piece.context_tokens * self._context_math_ps,
+          hbm_ps + piece.context_tokens * self._context_hbm_ps,
+      )
+    return host_ps, launch_ps, fixed_ps, prefill_ps, decode_ps
+
+  def _decode_run(self, seqs: int, piece: Piece) -> tuple[Segment, ...]:
+    host_ps, launch_ps, fixed_ps, math_ps, hbm_ps = self._decode_ps(seqs)
+    base_ps = host_ps + fixed_ps
+    context, growth = piece.context_tokens, piece.growth
+    math_step_ps, hbm_step_ps = self._context_math_ps, self._context_hbm_ps
+    lines = (
+        (base_ps + math_ps + context * math_step_ps, growth * math_step_ps),
+        (base_ps + hbm_ps + context * hbm_step_ps, growth * hbm_step_ps),
+        (host_ps + launch_ps, 0),
+    )
+    return _upper(lines, piece.steps)
+
+  # Work. ---------------------------------------------------------------------
 
   def work(self, shape: StepShape) -> tuple[int, int]:
-    """(operations, bytes) of all the shape's passes on all chips."""
-    ops, seqs, repeats = self.operators, shape.decode_seqs, shape.repeats
-    tokens = seqs + sum(chunk for chunk, _ in shape.prefill)
-    rows = seqs + len(shape.prefill)
-    each = ops.projections(tokens).plus(ops.mlp(tokens))
-    each = each.plus(ops.unembedding(rows))
-    for chunk_tokens, context_tokens in shape.prefill:
-      each = each.plus(ops.prefill_attention(chunk_tokens, context_tokens))
-    each = each.plus(ops.decode_attention(seqs, shape.decode_context_tokens))
-    growth = ops.context_token().times(seqs * (repeats * (repeats - 1) // 2))
-    total = each.times(repeats).plus(growth)
+    """(operations, bytes) that all the shape's passes need.
+
+    Of the model, not of the layout: nothing that chips repeat counts twice.
+    """
+    ops, seqs, repeats = self._model, shape.decode_seqs, shape.repeats
+    each = ops.products_work(_tokens(shape), _rows(shape))
+    for chunk in shape.prefill:
+      each = each.plus(ops.prefill_attention(*chunk))
+    each = each.plus(ops.decode_attention(seqs, 0))
+    pieces = attended(shape, self.spec.sliding_window) if seqs else ()
+    positions = sum(piece.total for piece in pieces)
+    total = each.times(repeats).plus(ops.context_token().times(positions))
     return total.flops, total.bytes
+
+  # Copies of pages. ----------------------------------------------------------
 
   def transfer_bytes(self, tokens: int) -> int:
     """Of `tokens` cached tokens on the way; replicated heads go once."""
-    return tokens * self.spec.kv_bytes_per_token(self._dtype_bytes)
+    return tokens * self.spec.kv_bytes_per_token(self.dtypes.kv_bytes)
 
   def gather_ps(self, size_bytes: int) -> int:
     """Time of the worker to copy pages into a staging buffer."""
@@ -144,73 +214,163 @@ class AnalyticalCost:
   def _copy_ps(self, size_bytes: int) -> int:
     """Read and written once; each stage copies its own layers."""
     overhead_ps = _seconds(self.scalars.copy_overhead_s)
-    return overhead_ps + _ps(2 * size_bytes, self.pp * self._hbm)
+    return overhead_ps + _ps(2 * size_bytes, self.layout.pp * self._kv)
 
-  def _price_fixed(self, tokens: int, rows: int) -> int:
-    """All but attention over the context, of `tokens` with `rows` logits."""
-    ops, scalars = self.operators, self.scalars
-    groups = (ops.projections(tokens), ops.mlp(tokens), ops.unembedding(rows))
-    busy_ps = sum(self._group_ps(group, self._matmul) for group in groups)
-    overhead_ps = _seconds(scalars.step_overhead_s)
-    overhead_ps += rows * _seconds(scalars.request_overhead_s)
-    return busy_ps + self._comms_ps(tokens, rows) + overhead_ps
+  # Prices. -------------------------------------------------------------------
 
-  def _price_decode(self, seqs: int) -> tuple[int, int, int]:
-    """(all but attention, attention's fixed T_math, its fixed T_hbm)."""
-    fixed = self.operators.decode_attention(seqs, 0)
-    return (
-        self._fixed_ps(seqs, seqs),
-        _ps(fixed.flops, self._attention),
-        _ps(fixed.bytes, self._hbm),
-    )
+  def _price_fixed(self, tokens: int, rows: int) -> tuple[int, int, int]:
+    """(host, launches, kernels but attention) of a pass."""
+    scalars, parts = self.scalars, self.layout.microbatches
+    host_ps = _seconds(scalars.step_overhead_s)
+    host_ps += rows * _seconds(scalars.request_overhead_s)
+    host_ps += (parts - 1) * _seconds(scalars.microbatch_overhead_s)
+    launch_ps = self.operators.kernels * _seconds(scalars.launch_s)
+    fixed_ps = sum(self._fixed_parts(tokens, rows).values())
+    return host_ps, self._in_stages(launch_ps), fixed_ps
 
-  def _decode_attention_ps(self, seqs: int, context_tokens: int) -> int:
-    _, math_ps, hbm_ps = self._decode_ps(seqs)
+  def _fixed_parts(self, tokens: int, rows: int) -> dict[str, int]:
+    """Kernels but attention, by group, through all stages."""
+    layout, ops = self.layout, self.operators
+    part_tokens = -(-tokens // layout.microbatches)
+    part_rows = -(-rows // layout.microbatches)
+    parts: dict[str, int] = {}
+    for product in ops.products:
+      price_ps = self._product_ps(product, part_tokens)
+      parts[product.group] = parts.get(product.group, 0) + price_ps
+    moved = -(-part_tokens // layout.dp) * ops.elementwise_bytes
+    parts |= {
+        "unembedding": self._product_ps(ops.unembedding, part_rows),
+        "elementwise": _ps(moved, self._hbm),
+        "gaps": ops.kernels * _seconds(self.scalars.kernel_latency_s),
+        "collectives": self._collectives_ps(part_tokens, part_rows),
+        "stage hops": self._stage_hops_ps(part_tokens),
+    }
+    return {name: self._in_stages(part) for name, part in parts.items()}
+
+  def _in_stages(self, part_ps: int) -> int:
+    """What a microbatch's time in all stages makes of the step's.
+
+    m + pp - 1 times the stage's, which is 1 / pp of it.
+    """
+    layout = self.layout
+    passes = layout.microbatches + layout.pp - 1
+    return -(-part_ps * passes // layout.pp)
+
+  def _product_ps(self, product: Product, tokens: int) -> int:
+    if not tokens:
+      return 0
+    matrices, rows = product.load(tokens, self.layout)
+    inner, outer = product.inner, product.outer
+    flops = tiled_flops(self.chip, rows, inner, outer, matrices)
     return max(
-        math_ps + context_tokens * self._context_math_ps,
-        hbm_ps + context_tokens * self._context_hbm_ps,
+        _ps(product.count * flops, self._matmul[product.dtype]),
+        _ps(product.bytes(matrices, rows), self._hbm),
     )
 
-  def _group_ps(self, work: Work, flops_per_s: int) -> int:
-    return max(_ps(work.flops, flops_per_s), _ps(work.bytes, self._hbm))
+  def _prefill_attention_ps(self, tokens: int, context_tokens: int) -> int:
+    work = self.operators.prefill_attention(tokens, context_tokens)
+    return self._in_stages(self._spread_ps(work))
 
-  def _comms_ps(self, tokens: int, rows: int) -> int:
-    """T_comms: all-reduces, the gather of logits, hops between stages."""
-    spec, tp = self.spec, self.tp
-    hop_ps = _seconds(self.scalars.hop_latency_s)
-    row_bytes = spec.hidden_size * self._dtype_bytes
-    hops, sent_bytes = self.pp - 1, (self.pp - 1) * tokens * row_bytes
-    if tp > 1:
-      reduces = 2 * spec.num_layers
-      hops += reduces * 2 * (tp - 1) + (tp - 1)
-      reduced = reduces * 2 * (tp - 1) * tokens * row_bytes // tp
-      logits = (tp - 1) * rows * spec.vocab_size * self._dtype_bytes // tp
-      sent_bytes += reduced + logits
-    return hops * hop_ps + _ps(sent_bytes, self._link)
+  def _spread_ps(self, work: Work) -> int:
+    """Of attention, over the chips of a stage and the microbatches."""
+    parts = self.layout.microbatches
+    return max(
+        _ps(work.flops, parts * self._attention),
+        _ps(work.bytes, parts * self._kv),
+    )
+
+  def _context_token_ps(self) -> tuple[int, int]:
+    """T_math and T_hbm of one more attended position."""
+    layout, attended = self.layout, self.operators.context_token()
+    passes = layout.microbatches + layout.pp - 1
+    share = layout.microbatches * layout.pp
+    return (
+        _ps(attended.flops * passes, share * self._attention),
+        _ps(attended.bytes * passes, share * self._kv),
+    )
+
+  def _price_decode(self, seqs: int) -> tuple[int, int, int, int, int]:
+    """(host, launches, kernels but attention, attention's fixed T_math, its
+    fixed T_hbm)."""
+    fixed = self.operators.decode_attention(seqs, 0)
+    parts = self.layout.microbatches
+    return (
+        *self._fixed_ps(seqs, seqs),
+        self._in_stages(_ps(fixed.flops, parts * self._attention)),
+        self._in_stages(_ps(fixed.bytes, parts * self._kv)),
+    )
+
+  def _collectives_ps(self, tokens: int, rows: int) -> int:
+    """T_comms within stages, of one microbatch through all of them."""
+    spec, layout, fabric = self.spec, self.layout, self._fabric
+    value_bytes = self.dtypes.activation_bytes
+    hidden_bytes = -(-tokens // layout.dp) * spec.hidden_size * value_bytes
+    reduce_ps = fabric.all_reduce_ps(hidden_bytes, layout.tp)
+    reduces = 2 * spec.num_layers
+    total_ps = 0
+    if spec.experts is not None and layout.dp > 1:
+      mixed = spec.num_layers - spec.experts.dense_layers
+      reduces -= mixed
+      total_ps += mixed * self._dealing_ps(tokens)
+    logit_bytes = -(-rows // layout.dp) * spec.vocab_size * value_bytes
+    gather_ps = fabric.all_gather_ps(logit_bytes, layout.tp) if rows else 0
+    return total_ps + reduces * reduce_ps + gather_ps
+
+  def _dealing_ps(self, tokens: int) -> int:
+    """Tokens to their experts' chips and back, then each expert's sum."""
+    spec, layout, fabric = self.spec, self.layout, self._fabric
+    assert spec.experts is not None
+    hidden = spec.hidden_size * self.dtypes.activation_bytes
+    copies = min(spec.experts.per_token, layout.ep)
+    sent_bytes = -(-tokens * copies * hidden // layout.stage_chips)
+    there_and_back_ps = 2 * fabric.all_to_all_ps(sent_bytes, layout.ep)
+    return there_and_back_ps + fabric.all_reduce_ps(
+        -(-tokens * copies * hidden // layout.ep), layout.expert_chips
+    )
+
+  def _stage_hops_ps(self, tokens: int) -> int:
+    layout = self.layout
+    if layout.pp == 1:
+      return 0
+    value_bytes = self.dtypes.activation_bytes
+    hidden_bytes = (
+        -(-tokens // layout.dp) * self.spec.hidden_size * value_bytes
+    )
+    hop_ps = self._fabric.send_ps(hidden_bytes, layout.stage_chips)
+    return (layout.pp - 1) * hop_ps
+
+
+def _tokens(shape: StepShape) -> int:
+  return shape.decode_seqs + sum(tokens for tokens, _ in shape.prefill)
+
+
+def _rows(shape: StepShape) -> int:
+  return shape.decode_seqs + len(shape.prefill)
 
 
 def _upper(
-    one: tuple[int, int], other: tuple[int, int], steps: int
+    lines: tuple[tuple[int, int], ...], steps: int
 ) -> tuple[Segment, ...]:
-  """The larger of two lines (first, slope) at steps 0, 1, ... `steps` - 1.
+  """The largest of several lines (first, slope) at steps 0, 1, ... `steps` - 1.
 
-  >>> for segment in _upper((10, 1), (8, 2), 5):
+  >>> for segment in _upper(((10, 1), (8, 2), (0, 0)), 5):
   ...   print(segment)
   Segment(steps=2, first_ps=10, slope_ps=1)
   Segment(steps=3, first_ps=12, slope_ps=2)
   """
-  # Larger first; on a tie the steeper, which stays the larger.
-  (first_ps, slope_ps), (low_ps, steep_ps) = max(one, other), min(one, other)
-  if steep_ps <= slope_ps:
-    return (Segment(steps, first_ps, slope_ps),)
-  # The steeper line is at least as high from step `turn` on.
-  turn = -((low_ps - first_ps) // (steep_ps - slope_ps))
-  if turn >= steps:
-    return (Segment(steps, first_ps, slope_ps),)
-  return (
-      Segment(turn, first_ps, slope_ps),
-      Segment(steps - turn, low_ps + turn * steep_ps, steep_ps),
-  )
+  segments, at = [], 0
+  while at < steps:
+    # Largest here; on a tie the steepest, which stays the largest.
+    now_ps, slope = max((first + at * slope, slope) for first, slope in lines)
+    turns = (
+        at - (first + at * steep - now_ps) // (steep - slope)
+        for first, steep in lines
+        if steep > slope
+    )
+    until = min([steps, *turns])
+    segments.append(Segment(until - at, now_ps, slope))
+    at = until
+  return tuple(segments)
 
 
 def _ps(amount: int, rate_per_s: int) -> int:

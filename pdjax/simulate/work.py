@@ -1,15 +1,16 @@
 """Arithmetic and memory traffic of a step, by operator group.
 
-Counts what a tensor-parallel group computes and moves, from the model's sizes
-alone; how long it takes is the cost model's business. A product of T rows by a
-matrix of W weights is 2*T*W operations; it reads the weights once, its input,
-and writes its output. Softmax, norms, rotations and sampling are not counted.
+Counts what a worker computes and moves, from the model's sizes alone; how long
+it takes is the cost model's business. A product of T rows by a matrix of W
+weights is 2*T*W operations; it reads the weights once, its input, and writes
+its output. Norms, residuals, rotations and gates are memory traffic alone, as
+separate kernels would do them; sampling is not counted.
 
 Attention over S positions costs 4*N*H operations for each query and position
 (scores and values), half of it in a prompt's triangle. With latent attention,
-prompts are computed with keys and values expanded, decodes in the latent
-space (DeepSeek-V2, arXiv 2405.04434). A sliding window is not counted:
-contexts longer than the window are charged in full.
+prompts are computed with keys and values expanded, which a later chunk does
+again for the context before it, and decodes in the latent space (DeepSeek-V2,
+arXiv 2405.04434). Within a sliding window only the last positions count.
 
 Units: `_flops` operations, `_bytes` bytes; letters as in docs/notation.md.
 """
@@ -17,12 +18,20 @@ Units: `_flops` operations, `_bytes` bytes; letters as in docs/notation.md.
 import dataclasses
 from typing import NamedTuple
 
+from pdjax.dtypes import Dtypes
+from pdjax.layout import Layout
 from pdjax.memory import kv_copies
 from pdjax.models.spec import ModelSpec
+from pdjax.simulate.products import Product, products_of, unembedding_of
+
+ATTENTION_KERNELS = 2
+"""Of a layer: the cache's write, and attention itself."""
+_SMALL_KERNELS = 6
+"""Of a layer: two norms, two residuals, rotation and gate."""
 
 
 class Work(NamedTuple):
-  """Operations and bytes of a whole tensor-parallel group."""
+  """Operations and bytes."""
 
   flops: int
   bytes: int
@@ -51,70 +60,62 @@ def product(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Operators:
-  """Counts the operator groups of one model on `tp` chips."""
+  """Counts the operator groups of one model on one worker."""
 
   spec: ModelSpec
-  dtype_bytes: int
-  tp: int = 1
+  dtypes: Dtypes = Dtypes()
+  layout: Layout = Layout()
+  products: tuple[Product, ...] = dataclasses.field(init=False)
+  """Of the layers, on one chip of each stage."""
+  unembedding: Product = dataclasses.field(init=False)
 
-  def projections(self, tokens: int) -> Work:
-    """Query, key, value and output products of every layer."""
-    spec = self.spec
-    weights = spec.attention_params
-    heads = 2 * (spec.num_heads + spec.num_kv_heads)
-    if spec.latent is None:
-      copies = (kv_copies(spec, self.tp) - 1) * spec.num_kv_heads
-      weights += 2 * copies * spec.head_dim * spec.hidden_size
-      heads += 2 * copies
-    values = 2 * self.tp * spec.hidden_size + heads * spec.head_dim
-    return self._product(tokens, weights, weights, values).times(
-        spec.num_layers
-    )
+  def __post_init__(self):
+    given = (self.spec, self.layout, self.dtypes)
+    object.__setattr__(self, "products", products_of(*given))
+    object.__setattr__(self, "unembedding", unembedding_of(*given))
 
-  def mlp(self, tokens: int) -> Work:
-    """Feed-forward blocks of every layer, dense or of experts."""
-    spec, experts = self.spec, self.spec.experts
-    matrices = 3 if spec.mlp == "swiglu" else 2
-    ends = 2 * self.tp * spec.hidden_size
-    weights = matrices * spec.hidden_size * spec.ffn_size
-    values = ends + matrices * spec.ffn_size
-    dense = self._product(tokens, weights, weights, values)
-    if experts is None:
-      return dense.times(spec.num_layers)
-    expert = matrices * spec.hidden_size * experts.ffn_size
-    active = experts.per_token + experts.shared
-    read = round(expert * (self.touched_experts(tokens) + experts.shared))
-    values = ends + active * matrices * experts.ffn_size
-    mixed = self._product(tokens, active * expert, read, values)
-    return dense.times(experts.dense_layers).plus(
-        mixed.times(spec.num_layers - experts.dense_layers)
-    )
+  def products_work(self, tokens: int, rows: int) -> Work:
+    """Of all chips: every layer over `tokens`, logits of `rows`."""
+    loads = [(product, tokens) for product in self.products]
+    total = Work(0, 0)
+    for product, passed in (*loads, (self.unembedding, rows)):
+      load = product.load(passed, self.layout)
+      flops = product.flops(passed, self.layout)
+      total = total.plus(Work(flops, product.bytes(*load)))
+    return total.times(self.layout.stage_chips)
 
-  def touched_experts(self, tokens: int) -> float:
-    """Routed experts whose weights a layer reads, if tokens choose evenly.
+  @property
+  def elementwise_bytes(self) -> int:
+    """Of one token on one chip, in all layers: norms, residuals, rotations,
+    gates; each value read and written once."""
+    spec, tp = self.spec, self.layout.tp
+    heads = spec.num_heads + spec.num_kv_heads * kv_copies(spec, tp)
+    gates = 3 if spec.mlp == "swiglu" else 2
+    width, copies = spec.ffn_size, 1
+    if spec.experts is not None:
+      width = spec.experts.ffn_size
+      copies = spec.experts.per_token + spec.experts.shared
+    values = 10 * spec.hidden_size
+    values += (2 * heads * spec.head_dim + gates * copies * width) // tp
+    return spec.num_layers * values * self.dtypes.activation_bytes
 
-    Each is missed by a token with chance 1 - per_token / count.
-    """
-    experts = self.spec.experts
-    assert experts is not None
-    missed = (1 - experts.per_token / experts.count) ** tokens
-    return experts.count * (1 - missed)
-
-  def unembedding(self, rows: int) -> Work:
-    """Logits of `rows` tokens."""
-    spec = self.spec
-    weights = spec.hidden_size * spec.vocab_size
-    values = self.tp * spec.hidden_size + spec.vocab_size
-    return self._product(rows, weights, weights, values)
+  @property
+  def kernels(self) -> int:
+    """Kernels of all layers, one after another."""
+    layers = self.spec.num_layers * (ATTENTION_KERNELS + _SMALL_KERNELS)
+    return layers + sum(product.count for product in self.products)
 
   def prefill_attention(self, tokens: int, context_tokens: int) -> Work:
     """A chunk over its own triangle and the context before it."""
-    pairs = tokens * context_tokens + tokens * (tokens + 1) // 2
-    cached = tokens + (context_tokens + tokens)  # written, then all read
-    return Work(
-        pairs * self._pair_flops(expanded=True),
-        cached * self.kv_bytes + tokens * self._query_bytes,
-    )
+    window = self.spec.sliding_window
+    seen = context_tokens
+    if window is not None:
+      seen = min(context_tokens, max(0, window - 1))
+    pairs = self._pairs(tokens, context_tokens)
+    cached = tokens + (seen + tokens)  # written, then all read
+    flops = pairs * self._pair_flops(expanded=True)
+    flops += context_tokens * self._expansion_flops
+    return Work(flops, cached * self.kv_bytes + tokens * self._query_bytes)
 
   def decode_attention(self, seqs: int, context_tokens: int) -> Work:
     """One token of each of `seqs` sequences over all attended positions."""
@@ -129,15 +130,26 @@ class Operators:
   @property
   def kv_bytes(self) -> int:
     """Of one cached token, with what is held twice counted twice."""
-    copies = kv_copies(self.spec, self.tp)
-    return self.spec.kv_bytes_per_token(self.dtype_bytes) * copies
+    copies = kv_copies(self.spec, self.layout.tp)
+    return self.spec.kv_bytes_per_token(self.dtypes.kv_bytes) * copies
 
   @property
   def _query_bytes(self) -> int:
     """Queries in and results out of one token's attention, all layers."""
     spec = self.spec
     values = 2 * spec.num_layers * spec.num_heads * spec.head_dim
-    return values * self.dtype_bytes
+    return values * self.dtypes.activation_bytes
+
+  def _pairs(self, tokens: int, context_tokens: int) -> int:
+    """Pairs of a chunk's token and a position it attends to."""
+    pairs = tokens * context_tokens + tokens * (tokens + 1) // 2
+    window = self.spec.sliding_window
+    if window is None:
+      return pairs
+    # Token i attends to min(context + i, window), i from 1.
+    short = max(0, min(tokens, window - context_tokens))
+    within = short * context_tokens + short * (short + 1) // 2
+    return within + (tokens - short) * window
 
   def _pair_flops(self, expanded: bool) -> int:
     """Of one query and one position, all layers and heads."""
@@ -150,5 +162,11 @@ class Operators:
       width = 2 * latent.kv_rank + latent.rope_dim
     return 2 * spec.num_layers * spec.num_heads * width
 
-  def _product(self, rows: int, weights: int, read: int, values: int) -> Work:
-    return product(rows, weights, read, values, self.dtype_bytes)
+  @property
+  def _expansion_flops(self) -> int:
+    """Of one cached latent row made keys and values again."""
+    spec, latent = self.spec, self.spec.latent
+    if latent is None:
+      return 0
+    width = latent.plain_dim + latent.value_dim
+    return 2 * spec.num_layers * latent.kv_rank * spec.num_heads * width

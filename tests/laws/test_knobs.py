@@ -54,6 +54,11 @@ COLOCATED = [
     ("continuous", "cluster.chip", "h100-sxm"),
     ("continuous", "cluster.tp", 2),
     ("continuous", "cluster.pp", 2),
+    ("continuous", "cluster.dp", 2),
+    ("continuous", "cluster.microbatches", 2),
+    ("continuous", "model.weight_dtype", "int8"),
+    ("continuous", "model.product_dtype", "int8"),
+    ("continuous", "model.kv_dtype", "fp8"),
     ("continuous", "model.preset", "llama-2-13b"),
     ("continuous", "engine.dispatch_ahead", 1),
     ("continuous", "slo.ttft_s", 0.01),
@@ -80,6 +85,19 @@ def test_a_knob_changes_what_is_seen(kind, path, value):
   if value == "chunked":
     turned = set_field(turned, "strategy.chunk_size", 32)
   assert seen(run) != seen(turned), f"{path}={value} changes nothing"
+
+
+def test_dealing_experts_out_changes_what_is_seen():
+  run = set_field(run_config("continuous"), "model.preset", "mixtral-8x7b")
+  run = set_field(run, "cluster.tp", 4)
+  assert seen(run) != seen(set_field(run, "cluster.ep", 4))
+
+
+def test_a_chip_of_ones_own_is_read():
+  own = {"mine": {"like": "a100-80gb-sxm", "hbm_bytes_per_s": 4e12}}
+  run = run_config("continuous")
+  mine = set_field(set_field(run, "cluster.chips", own), "cluster.chip", "mine")
+  assert seen(run) != seen(mine)
 
 
 def test_utilization_sizes_the_pool():
@@ -156,7 +174,7 @@ def test_each_pool_has_its_own_settings():
   def tp_of_steps(run):
     from pdjax.simulate.cluster import cluster_of
 
-    return [cost.tp for cost in cluster_of(run).costs]
+    return [cost.layout.tp for cost in cluster_of(run).costs]
 
   first = run_with(Pool(role="P", count=1, tp=2), Pool(role="D", count=2))
   second = run_with(Pool(role="P", count=1), Pool(role="D", count=2, tp=2))

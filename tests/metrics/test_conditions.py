@@ -101,3 +101,13 @@ def test_flip_between_anchors_is_said():
   )
   assert flips(handed_off, still) == ["kv_landed", "first_decode"]
   assert flips(still, still) == []
+
+
+def test_one_name_for_two_chips_is_no_common_ground():
+  def of(hbm_bytes_per_s):
+    own = {"mine": {"like": "h100-sxm", "hbm_bytes_per_s": hbm_bytes_per_s}}
+    cluster = config.Cluster(chip="mine", chips=own)
+    return conditions(config.Run(cluster=cluster), {})
+
+  assert comparable(of(5e12), of(6e12)) == ["own_chips"]
+  assert comparable(of(5e12), of(5e12)) == []

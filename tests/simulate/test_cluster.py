@@ -30,9 +30,11 @@ def test_pools_differ_as_they_say():
   assert [c.chip.name for c in cluster.costs] == [
       "h100-sxm", "a100-80gb-sxm", "a100-80gb-sxm"
   ]
-  assert [(c.tp, c.pp) for c in cluster.costs] == [(2, 1), (4, 2), (4, 2)]
+  layouts = [str(c.layout) for c in cluster.costs]
+  assert layouts == ["tp 2", "tp 4, pp 2", "tp 4, pp 2"]
   bandwidths = [link.bandwidth_bytes_per_s for link in cluster.links]
-  assert bandwidths == [2 * 450e9, 8 * 300e9, 8 * 300e9]
+  # Unlike chips, or more than eight: every chip through its network card.
+  assert bandwidths == [2 * 50e9, 8 * 25e9, 8 * 25e9]
   assert cluster.pool_pages[1] > 4 * cluster.pool_pages[0]
 
 
@@ -69,13 +71,15 @@ def test_all_mistakes_at_once_each_one_line():
         Pool(role="D", count=3, tp=3),
         Pool(role="C", count=1, chip="l4", tp=1, pp=1),
         Pool(role="C", count=2, chip="tpu-v7x", tp=2),
+        chips={"bare": {"bf16_flops": 1e15}},
         hbm_utilization=0.5,
     ))
   h1000, tp, fit, link = caught.value.errors
   assert "unknown chip 'h1000'" in h1000
   assert "tp 3 does not divide" in tp
-  assert "pool C (tp 1, pp 1): each chip needs" in fit
-  assert "host_link_bytes_per_s of chip 'tpu-v7x'" in link
+  assert "pool C (tp 1): each chip needs" in fit
+  assert "nic_bytes_per_s of chip 'tpu-v7x'" in link
+  assert "say cluster.link.bandwidth_bytes_per_s" in link
 
 
 def test_no_chip_and_no_such_precision():
@@ -87,8 +91,5 @@ def test_no_chip_and_no_such_precision():
 
 
 def test_simulating_imports_no_jax():
-  code = (
-      "import sys, pdjax.simulate.cluster;"
-      "sys.exit('jax' in sys.modules or 'numpy' in sys.modules)"
-  )
+  code = "import sys, pdjax.simulate.cluster; sys.exit('jax' in sys.modules)"
   subprocess.run([sys.executable, "-c", code], timeout=60, check=True)

@@ -1,13 +1,17 @@
 """Operations and bytes: the textbook's figures, and totals of a model."""
 
+import dataclasses
+
 import pytest
 
+from pdjax.dtypes import Dtypes
+from pdjax.layout import Layout
 from pdjax.models.presets import PRESETS, preset
 from pdjax.simulate.work import Operators, Work, product
 
 
-def operators(name, tp=1):
-  return Operators(preset(name), 2, tp)
+def operators(name, **degrees):
+  return Operators(preset(name), layout=Layout(**degrees))
 
 
 @pytest.mark.parametrize(
@@ -24,16 +28,17 @@ def test_intensity_of_a_square_projection(rows, intensity):
 def test_products_use_each_active_weight_once_a_token(name):
   """2 operations a weight and token; tables, norms, biases, routers aside."""
   spec = preset(name)
-  ops = Operators(spec, 2)
-  flops = ops.projections(100).flops + ops.mlp(100).flops
+  flops = Operators(spec).products_work(100, 0).flops
   weights = spec.active_params - spec.embedding_params
   assert flops == pytest.approx(2 * 100 * weights, rel=6e-3)
 
 
 def test_unembedding_by_hand():
   # D 64, V 256; reads the matrix and 3 rows, writes 3 rows of logits.
-  work = operators("tiny").unembedding(3)
-  assert work == Work(2 * 3 * 64 * 256, 2 * (64 * 256 + 3 * (64 + 256)))
+  ops = operators("tiny")
+  both, layers = ops.products_work(5, 3), ops.products_work(5, 0)
+  work = Work(both.flops - layers.flops, both.bytes - layers.bytes)
+  assert work == Work(2 * 3 * 64 * 256, 2 * 3 * (64 + 256))
 
 
 def test_prefill_attention_by_hand():
@@ -59,20 +64,68 @@ def test_chunks_add_up_to_the_prompt():
 
 
 def test_copied_kv_heads_are_work_too():
-  on_8, on_16 = operators("llama-3-8b", 8), operators("llama-3-8b", 16)
+  on_8, on_16 = (operators("llama-3-8b", tp=tp) for tp in (8, 16))
   assert on_16.kv_bytes == 2 * on_8.kv_bytes
-  assert on_16.projections(1).flops > on_8.projections(1).flops
+  assert on_16.products_work(1, 0).flops > on_8.products_work(1, 0).flops
 
 
 def test_experts_are_read_when_touched():
-  ops = operators("mixtral-8x7b")
-  assert ops.touched_experts(1) == pytest.approx(2)
-  assert ops.touched_experts(2) == pytest.approx(2 + 2 * 6 / 8)
-  assert ops.touched_experts(1000) == pytest.approx(8)
-  # Batch 1 reads 2 of 8 experts; a large one reads all.
-  weights = 2 * 32 * 3 * 4096 * 14336  # of one expert, all layers
-  assert ops.mlp(1).bytes == pytest.approx(2 * weights, rel=1e-3)
-  assert ops.mlp(1).flops == 2 * 2 * weights // 2
+  experts = [
+      p for p in operators("mixtral-8x7b").products if p.group == "experts"
+  ]
+  loads = {n: experts[0].load(n, Layout()) for n in (1, 2, 1000)}
+  assert loads[1] == (2, 1)
+  assert loads[2] == (round(2 + 2 * 6 / 8), 1)
+  assert loads[1000] == (8, 250)
+  weights = 32 * 3 * 4096 * 14336  # of one expert, all layers
+  assert sum(p.flops(1, Layout()) for p in experts) == 2 * 2 * weights
+  moved = sum(p.bytes(*loads[1]) for p in experts)
+  assert moved == pytest.approx(2 * 2 * weights, rel=1e-3)
+
+
+def test_experts_are_dealt_or_cut():
+  """Both share the weights out; dealt, each chip has whole experts."""
+  for ep, held, width in ((1, 256, 2048 // 16), (16, 16, 2048)):
+    layout = Layout(tp=1, dp=16, ep=ep)
+    ops = Operators(preset("deepseek-v3"), layout=layout)
+    up, down = (p for p in ops.products if p.group == "experts")
+    assert (up.held, up.outer, down.inner) == (held, 2 * width, width)
+
+
+def test_what_cannot_be_cut_every_chip_computes():
+  one, many = operators("deepseek-v3"), operators("deepseek-v3", tp=8)
+  for group in ("router", "projections"):
+    of_one, of_eight = (
+        sum(p.outer for p in ops.products if p.group == group)
+        for ops in (one, many)
+    )
+    assert 8 * of_eight > of_one
+
+
+def test_quantised_weights_move_fewer_bytes_and_no_fewer_operations():
+  spec = preset("llama-3-8b")
+  full, half, quarter = (
+      Operators(spec, Dtypes(weight=dtype)).products_work(1, 1)
+      for dtype in ("bfloat16", "fp8", "int4")
+  )
+  assert full.flops == half.flops == quarter.flops
+  # Logits keep their matrix, of one row here.
+  layers = full.bytes - 2 * 128256 * 4096
+  assert full.bytes - half.bytes == pytest.approx(layers / 2, rel=1e-2)
+  assert full.bytes - quarter.bytes == pytest.approx(0.75 * layers, rel=1e-2)
+
+
+def test_a_window_bounds_what_a_prompt_attends_to():
+  ops = operators("mistral-7b-v0.1")  # window 4096
+  free = Operators(dataclasses.replace(ops.spec, sliding_window=None))
+  for chunk in ((4096, 0), (100, 3000)):
+    assert ops.prefill_attention(*chunk) == free.prefill_attention(*chunk)
+  pair = ops.context_token().flops
+  # Tokens 4095, 4096 | 4097, 4098 of a prompt see 4095, 4096, 4096, 4096.
+  assert ops.prefill_attention(4, 4094).flops == (4095 + 3 * 4096) * pair
+  assert ops.prefill_attention(4, 9000).bytes == (
+      ops.prefill_attention(4, 4095).bytes
+  )
 
 
 def test_latent_decodes_read_one_row_and_compute_more():

@@ -1,0 +1,144 @@
+"""What collectives take on a given fabric, from latency and bandwidth.
+
+A fabric has levels: the chips that one interconnect joins, the chips of a
+host, and hosts joined by a network. A ring through n chips is as slow as its
+slowest level, and crosses the network once for each chip a host has in it,
+every chip through its own card. With n chips and S bytes on each:
+
+  ring all-reduce     2 (n - 1) hops, 2 (n - 1) / n of S
+  one-shot            1 hop, (n - 1) of S to everybody at once (small S)
+  ring all-gather     n - 1 hops, (n - 1) / n of the gathered S
+  all-to-all          1 hop, (n - 1) / n of S
+  send                1 hop, S
+
+On a torus the chips form a box, as cubic as can be; rings run along all its
+axes, both ways where an axis is long enough to wrap around (Thakur et al.,
+IJHPCA 2005; "How to scale your model", Austin et al., 2025).
+
+Units: `_ps` integer picoseconds, `_bytes` bytes, rates per second.
+"""
+
+import dataclasses
+import math
+
+from pdjax.simulate.chip import Chip
+from pdjax.simulate.scalars import Scalars
+
+PS_PER_S = 10**12
+_WRAPS_FROM = {2: 16, 3: 4}
+"""Length from which a torus of so many axes wraps around (TPU slices)."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fabric:
+  """Links of alike chips, at the rates a program reaches."""
+
+  chip: Chip
+  scalars: Scalars
+
+  def all_reduce_ps(self, size_bytes: int, chips: int) -> int:
+    """`size_bytes` on each chip become their sum on each."""
+    if chips == 1:
+      return 0
+    moved = 2 * (chips - 1) * size_bytes
+    ring = self._hops_ps(2 * (chips - 1), chips) + self._ring_ps(moved, chips)
+    if size_bytes > self.scalars.one_shot_bytes or self._leaves_host(chips):
+      return ring
+    sent = (chips - 1) * size_bytes
+    return min(ring, self._hop_ps + _ps(sent, self._rate(chips)))
+
+  def all_gather_ps(self, size_bytes: int, chips: int) -> int:
+    """A part on each chip becomes the whole, `size_bytes`, on each."""
+    if chips == 1:
+      return 0
+    moved = (chips - 1) * size_bytes
+    return self._hops_ps(chips - 1, chips) + self._ring_ps(moved, chips)
+
+  def all_to_all_ps(self, size_bytes: int, chips: int) -> int:
+    """Each chip deals `size_bytes` out to all."""
+    if chips == 1:
+      return 0
+    rate = self._rate(chips)
+    if self._leaves_host(chips):
+      rate = min(rate, self._network)  # every chip over its own card
+    return self._hop_ps + _ps((chips - 1) * size_bytes, chips * rate)
+
+  def send_ps(self, size_bytes: int, stage_chips: int) -> int:
+    """To the next stage, `stage_chips` sending side by side."""
+    rate = self._rate(2 * stage_chips)
+    if self._leaves_host(2 * stage_chips):
+      rate = min(rate, self._network)
+    return self._hop_ps + _ps(size_bytes, rate)
+
+  @property
+  def _hop_ps(self) -> int:
+    return round(self.scalars.hop_latency_s * PS_PER_S)
+
+  @property
+  def _network(self) -> int:
+    share = self.scalars.network_efficiency
+    return round(self.chip.network_bytes_per_s * share)
+
+  def _hops_ps(self, ring_hops: int, chips: int) -> int:
+    """Hops one after another; the axes of a torus are each shorter."""
+    sides = self._box(chips)
+    if sides:
+      ring_hops = ring_hops * sum(n - 1 for n in sides) // (chips - 1)
+    return ring_hops * self._hop_ps
+
+  def _ring_ps(self, moved: int, chips: int) -> int:
+    """`moved` / chips bytes over each chip's links."""
+    return _ps(moved, chips * self._rate(chips))
+
+  def _leaves_host(self, chips: int) -> bool:
+    joined = max(self.chip.host_chips, self.chip.domain_chips or 1)
+    return chips > joined
+
+  def _rate(self, chips: int) -> int:
+    """Of one chip's part in a ring through `chips` chips."""
+    chip, efficiency = self.chip, self.scalars.link_efficiency
+    if sides := self._box(chips):
+      wraps = _WRAPS_FROM[chip.torus_axes]
+      links = sum(2 if side >= wraps else 1 for side in sides)
+      return round(links * chip.figure("ici_link_bytes_per_s") * efficiency)
+    if chips <= (chip.domain_chips or chip.host_chips):
+      return round(chip.peer_bytes_per_s * efficiency)
+    rate = round(chip.figure("host_link_bytes_per_s") * efficiency)
+    if chip.interconnect_bytes_per_s and (chip.domain_chips or 0) > 2:
+      rate = round(chip.interconnect_bytes_per_s * efficiency)
+    if self._leaves_host(chips):
+      rate = min(rate, self._network * self._local_chips(chips))
+    return rate
+
+  def _local_chips(self, chips: int) -> int:
+    """Chips of a ring in one host."""
+    return min(chips, max(self.chip.host_chips, self.chip.domain_chips or 1))
+
+  def _box(self, chips: int) -> tuple[int, ...]:
+    """Sides of a torus' box of `chips` chips; none without a torus."""
+    axes = self.chip.torus_axes
+    return box_sides(chips, axes) if axes and chips > 1 else ()
+
+
+def box_sides(chips: int, axes: int) -> tuple[int, ...]:
+  """Sides above 1 of a box as cubic as `chips` allow.
+
+  >>> box_sides(8, 3), box_sides(16, 2), box_sides(2, 3)
+  ((2, 2, 2), (4, 4), (2,))
+  """
+  sides = [1] * axes
+  for prime in sorted(_primes(chips), reverse=True):
+    sides[sides.index(min(sides))] *= prime
+  return tuple(side for side in sorted(sides, reverse=True) if side > 1)
+
+
+def _primes(number: int) -> list[int]:
+  for divisor in range(2, math.isqrt(number) + 1):
+    if number % divisor == 0:
+      return [divisor, *_primes(number // divisor)]
+  return [number] if number > 1 else []
+
+
+def _ps(amount: int, rate_per_s: int) -> int:
+  """Time of an amount at a rate, rounded up."""
+  return -(-amount * PS_PER_S // rate_per_s)
