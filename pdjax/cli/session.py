@@ -84,12 +84,14 @@ def _run_cells(part: Part) -> list[str]:
 
 def _compare(part: Part, runs: dict[str, Path]) -> None:
   """Rewrites what is over all runs, and shows this experiment's cells."""
-  from pdjax.cli import compare
+  from pdjax.cli import compare, figures
 
   for line in part.store.write_summary(_description(part)):
     say(f"! left out of the summary, damaged: {line}")
   finished = [
-      compare.Finished(label=cell.label, folder=runs[cell.id])
+      compare.Finished(
+          label=cell.label, folder=runs[cell.id], slo=cell.run.slo
+      )
       for cell in part.cells.cells
       if cell.id in runs
   ]
@@ -97,7 +99,7 @@ def _compare(part: Part, runs: dict[str, Path]) -> None:
     say("\n" + compare.tables(finished))
     if checks := proof([(one.label, one.folder) for one in finished]):
       say("\n" + checks)
-    compare.figures(part, finished)
+    figures.draw(part.name, finished, part.store.folder / "figures")
 
 
 def _description(part: Part) -> dict:

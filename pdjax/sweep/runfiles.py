@@ -14,7 +14,7 @@ from pdjax.sweep import jsonfile
 STATUS = "status.json"
 LOG = "log.txt"
 """What a run's process wrote to its error output; not a part of the result."""
-_NAMES = {"cell", "label", "repeat"}
+_NAMES = {"cell", "label", "repeat", "files"}
 
 
 def status_of(folder: Path) -> dict[str, Any]:
@@ -38,8 +38,14 @@ def damage(folder: Path, *, by_content: bool) -> str:
     by_content: reads every file; otherwise sizes are compared.
   """
   status = status_of(folder)
-  files = status.get("files")
-  if not isinstance(files, dict) or not _NAMES <= status.keys():
+  if not _NAMES <= status.keys():
+    return f"{STATUS} is not as it was written"
+  return differing(folder, status["files"], by_content=by_content)
+
+
+def differing(folder: Path, files: Any, *, by_content: bool) -> str:
+  """The first file that is not as `listed`, in words; empty if none."""
+  if not isinstance(files, dict):
     return f"{STATUS} is not as it was written"
   for name, written in files.items():
     try:
