@@ -1,164 +1,180 @@
-"""Values that cannot be: ranges, roles, and what one field needs of another.
+"""What is wrong with a run: questions asked one after another, each by itself.
 
-All of it follows from the config alone: whether a file exists or a machine has
-the devices is asked elsewhere, and so is whether a field is read at all
-(`pdjax.reads`). Workloads and SLO terms check their own values.
+A check is a small function that reads few fields and yields a line for each
+mistake, which begins with the field it is about. That field is unknown to all
+checks after it, so nothing is told that only follows from a mistake, and all
+the rest is told at once.
+
+The checks here follow from the config alone: whether a file exists or a
+machine has the devices is asked elsewhere, and so is whether a field is read at
+all (`pdjax.reads`).
 """
 
-from collections.abc import Iterator
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from pdjax import config
-from pdjax.config import Run, parse_split
-from pdjax.fieldtypes import near
+from pdjax import config, ranges
+from pdjax.config import Pool, Run, parse_split
+from pdjax.fieldtypes import near, shown
 from pdjax.reads import roles_of
+from pdjax.unknown import UNKNOWN, known, told
+
+Check = Callable[[Run], Iterable[str]]
 
 PAGE_TOKENS = (8, 16, 32, 64, 128)
 
-_AT_LEAST: dict[str, float] = {
-    "cluster.reserve_pages": 0,
-    "cluster.link.latency_s": 0,
-    "cluster.kv_tokens": 1,
-    "cluster.host_devices": 1,
-    "cluster.pools.count": 1,
-    "cluster.pools.tp": 1,
-    "cluster.pools.pp": 1,
-    "cluster.pools.dp": 1,
-    "cluster.pools.ep": 1,
-    "cluster.pools.microbatches": 1,
-    "cluster.pools.chunk_size": 1,
-    "cluster.pools.max_num_seqs": 1,
-    "cluster.pools.kv_tokens": 1,
-    "strategy.chunk_size": 1,
-    "strategy.max_num_batched_tokens": 1,
-    "strategy.max_num_seqs": 1,
-    "sampling.temperature": 0,
-    "engine.verify_tokens": 0,
-    "model.seed": 0,
-    "sampling.seed": 0,
-}
-_ABOVE_ZERO = (
-    "cluster.link.bandwidth_bytes_per_s",
-    "cluster.hbm_utilization",
-    "slo.ttft_s",
-    "slo.tpot_s",
-    "slo.attainment",
-)
-_AT_MOST: dict[str, float] = {
-    "cluster.hbm_utilization": 1,
-    "slo.attainment": 1,
-}
+
+def mistakes(run: Run, checks: Iterable[Check]) -> list[str]:
+  """A line for each mistake that the checks find, in their order."""
+  lines: list[str] = []
+  for check in checks:
+    found = told(check, run)
+    for line in found:
+      run = doubted(run, line)
+    lines += found
+  return list(dict.fromkeys(lines))
 
 
-def problems(run: Run) -> list[str]:
-  """A line for each value that does not fit the others."""
-  return [
-      *_cluster_problems(run),
-      *_strategy_problems(run),
-      *_slo_problems(run),
-  ]
+def doubted(run: Run, line: str) -> Run:
+  """The run with the field that a line is about unknown."""
+  place = re.match(r"[\w.\[\]]*", line)
+  return _without(run, re.findall(r"\w+", place[0] if place else ""))
 
 
-def out_of_range(run: Run) -> list[str]:
-  """A line for each number outside its range, each field by itself."""
-  lines = []
-  for path, low in _AT_LEAST.items():
-    for place, value in _numbers(run, path):
-      if value < low:
-        lines.append(f"{place}: must be at least {low}, got {value}")
-  for path in _ABOVE_ZERO:
-    for place, value in _numbers(run, path):
-      high = _AT_MOST.get(path)
-      if value <= 0 or (high is not None and value > high):
-        upto = "" if high is None else f" and at most {high}"
-        lines.append(f"{place}: must be above 0{upto}, got {value}")
+def _without(value: Any, names: list[str]) -> Any:
+  """`value` without what the names lead to; sections are never taken whole."""
+  if not names or not known(value):
+    return value if dataclasses.is_dataclass(value) else UNKNOWN
+  name, *rest = names
+  if dataclasses.is_dataclass(value) and hasattr(value, name):
+    inner = _without(getattr(value, name), rest)
+    return dataclasses.replace(
+        value, **{name: inner}  # pyright: ignore[reportArgumentType]
+    )
+  if isinstance(value, dict) and name in value:
+    return value | {name: _without(value[name], rest)}
+  if isinstance(value, tuple) and name.isdecimal():
+    at = int(name)
+    return (*value[:at], _without(value[at], rest), *value[at + 1 :])
+  return value
+
+
+def of_each_pool(
+    run: Run, name: str, check: Callable[[Pool, str], Iterable[str]]
+) -> Iterator[str]:
+  """Asks about a field of each pool, as `check(pool, place)`.
+
+  `place` is where the field is said: in the pool, or for all of them.
+  """
+  for index, pool in enumerate(config.pools_of(run)):
+    place = config.place_of(run, index, name)
+    yield from told(lambda pool, at=place: check(pool, at), pool)
+
+
+# Each field by itself. --------------------------------------------------------
+
+
+def _page_tokens(run: Run) -> Iterator[str]:
   if run.cluster.page_tokens not in PAGE_TOKENS:
     allowed = ", ".join(map(str, PAGE_TOKENS))
-    lines.append(
+    yield (
         f"cluster.page_tokens: must be one of {allowed},"
-        f" got {run.cluster.page_tokens}"
+        f" got {shown(run.cluster.page_tokens)}"
     )
-  return lines
 
 
-def _numbers(value: Any, path: str, place: str = "") -> Iterator[tuple]:
-  """The numbers at a path with their places; tuples are gone through."""
-  if value is None:
-    return
-  if isinstance(value, tuple):
-    for index, item in enumerate(value):
-      yield from _numbers(item, path, f"{place}[{index}]")
-  elif path:
-    name, _, rest = path.partition(".")
-    place = f"{place}.{name}" if place else name
-    yield from _numbers(getattr(value, name), rest, place)
-  else:
-    yield place, value
-
-
-def _cluster_problems(run: Run) -> Iterator[str]:
-  cluster = run.cluster
-  try:
-    split = parse_split(cluster.split)
-  except ValueError as error:
-    yield f"cluster.split: {error}"
-    return
-  for name in config.DEGREES:
-    yield from _parallel_problems(f"cluster.{name}", cluster, name, split)
-  if cluster.pools is not None and not cluster.pools:
-    yield "cluster.pools: needs at least one pool"
-    return
-  if run.backend.kind == "simulated":
-    if any(pool.chip is None for pool in config.pools_of(run)):
-      yield (
-          "cluster.chip: the simulated backend needs a chip, for instance"
-          " 'h100-sxm'"
-      )
-
-
-def _parallel_problems(
-    path: str, cluster: config.Cluster, name: str, split: dict[str, int]
-) -> Iterator[str]:
-  value = getattr(cluster, name)
-  by_role = value if isinstance(value, dict) else {"": value}
-  for role, degree in by_role.items():
-    if role and role not in split:
-      roles = ", ".join(split)
-      yield (
-          f"{path}.{role}: no such role in split {cluster.split!r}; allowed:"
-          f" {roles}"
-      )
-    if degree < 1:
-      place = f"{path}.{role}" if role else path
-      yield f"{place}: must be at least 1, got {degree}"
-
-
-def _strategy_problems(run: Run) -> Iterator[str]:
+def _strategy(run: Run) -> Iterator[str]:
   kind = run.strategy.kind
+  if ":" not in kind and kind not in config.BUILTIN_STRATEGIES:
+    names = ", ".join(config.BUILTIN_STRATEGIES)
+    wanted = near(kind, config.BUILTIN_STRATEGIES)
+    yield (
+        f"strategy.kind: unknown strategy {shown(kind)}; allowed: {names}, or"
+        f" 'module:factory'{wanted}"
+    )
+
+
+def _router(run: Run) -> Iterator[str]:
   if run.strategy.router == "prefix_aware":
     yield (
         "strategy.router: 'prefix_aware' would change nothing: no worker keeps"
         " a prefix cache yet; use 'least_outstanding_tokens'"
     )
-  if ":" in kind:
-    return
-  if kind not in config.BUILTIN_STRATEGIES:
-    names = ", ".join(config.BUILTIN_STRATEGIES)
-    wanted = near(kind, config.BUILTIN_STRATEGIES)
+
+
+def _split(run: Run) -> Iterator[str]:
+  if run.cluster.pools is None:
+    try:
+      parse_split(run.cluster.split)
+    except ValueError as error:
+      yield f"cluster.split: {error}"
+
+
+def _no_pool(run: Run) -> Iterator[str]:
+  if run.cluster.pools is not None and not run.cluster.pools:
+    yield "cluster.pools: needs at least one pool"
+
+
+def _slo_limits(run: Run) -> Iterator[str]:
+  for index, term in enumerate(run.slo.terms):
+    yield from told(lambda term, at=index: _slo_limit(at, term[3]), term)
+
+
+def _slo_limit(index: int, limit_s: float) -> Iterator[str]:
+  if limit_s not in ranges.LIMIT_S:
     yield (
-        f"strategy.kind: unknown strategy {kind!r}; allowed: {names}, or"
-        f" 'module:factory'{wanted}"
+        f"slo.terms[{index}]: the limit in seconds must be {ranges.LIMIT_S},"
+        f" got {limit_s}"
     )
-    return
-  roles = roles_of(run)
-  wanted_roles = {"P", "D"} if kind == "disaggregated" else {"C"}
-  if roles and roles != wanted_roles:
-    example = "2P2D" if kind == "disaggregated" else "4C"
-    said = "cluster.pools" if run.cluster.pools else "cluster.split"
+
+
+# What one field needs of another. ---------------------------------------------
+
+
+def _workers(run: Run) -> Iterator[str]:
+  count = sum(pool.count for pool in config.pools_of(run))
+  if count > ranges.MAX_WORKERS:
+    said = "pools" if run.cluster.pools else "split"
     yield (
-        f"{said}: {kind} runs on workers of role"
-        f" {' and '.join(sorted(wanted_roles, reverse=True))}, such as"
-        f" {example!r}; got {_split_text(run)!r}"
+        f"cluster.{said}: {count} workers; at most {ranges.MAX_WORKERS} are"
+        " possible"
+    )
+
+
+def _roles_of_degrees(run: Run) -> Iterator[str]:
+  """`tp={'P': 2}` needs a P in the split."""
+  if run.cluster.pools is None:
+    for name in config.DEGREES:
+      degree = getattr(run.cluster, name)
+      for role in degree if isinstance(degree, dict) else ():
+        yield from told(lambda run, n=name, r=role: _no_role(run, n, r), run)
+
+
+def _no_role(run: Run, name: str, role: str) -> Iterator[str]:
+  split = run.cluster.split
+  roles = parse_split(split)
+  if role not in roles:
+    yield (
+        f"cluster.{name}.{role}: no such role in split {split!r}; allowed:"
+        f" {', '.join(roles)}"
+    )
+
+
+def _roles(run: Run) -> Iterator[str]:
+  """Each built-in strategy runs on its own roles."""
+  kind = run.strategy.kind
+  if kind not in config.BUILTIN_STRATEGIES:
+    return
+  wanted = {"P", "D"} if kind == "disaggregated" else {"C"}
+  if roles_of(run) != wanted:
+    example = "2P2D" if kind == "disaggregated" else "4C"
+    said = "pools" if run.cluster.pools else "split"
+    yield (
+        f"cluster.{said}: {kind} runs on workers of role"
+        f" {' and '.join(sorted(wanted, reverse=True))}, such as {example!r};"
+        f" got {_split_text(run)!r}"
     )
 
 
@@ -168,7 +184,56 @@ def _split_text(run: Run) -> str:
   return "".join(f"{pool.count}{pool.role}" for pool in run.cluster.pools)
 
 
-def _slo_problems(run: Run) -> Iterator[str]:
-  for index, (_, _, _, limit) in enumerate(run.slo.terms):
-    if limit <= 0:
-      yield f"slo.terms[{index}]: limit must be above 0 seconds, got {limit}"
+def _chip_said(run: Run) -> Iterator[str]:
+  if run.backend.kind == "simulated":
+    if any(pool.chip is None for pool in config.pools_of(run)):
+      yield (
+          "cluster.chip: the simulated backend needs a chip, for instance"
+          " 'h100-sxm'"
+      )
+
+
+def _whole_pages(run: Run) -> Iterator[str]:
+  page_tokens = run.cluster.page_tokens
+
+  def whole(pool: Pool, place: str) -> Iterator[str]:
+    if pool.kv_tokens is not None and pool.kv_tokens < page_tokens:
+      yield (
+          f"{place}: {pool.kv_tokens} is less than one page of {page_tokens}"
+          " tokens (cluster.page_tokens)"
+      )
+
+  yield from of_each_pool(run, "kv_tokens", whole)
+
+
+def _end_tokens(run: Run) -> Iterator[str]:
+  if run.workload.stop != "eos":
+    return
+  if run.backend.kind == "simulated":
+    yield (
+        "workload.stop: 'eos' needs real weights, and the simulator computes"
+        " no tokens; use 'forced_length'"
+    )
+  elif run.model.weights == "random":
+    yield (
+        "workload.stop: 'eos' needs real weights (model.weights), and random"
+        " ones have no end token; use 'forced_length'"
+    )
+
+
+CHECKS: tuple[Check, ...] = (
+    ranges.out_of_range,
+    _page_tokens,
+    _strategy,
+    _router,
+    _split,
+    _no_pool,
+    _slo_limits,
+    _workers,
+    _roles_of_degrees,
+    _roles,
+    _chip_said,
+    _whole_pages,
+    _end_tokens,
+)
+"""In an order in which each may rely on those before it."""

@@ -8,7 +8,7 @@ said in vain. Units are in the names.
 
 import dataclasses
 import re
-from typing import Literal
+from typing import Any, Literal
 
 from pdjax.layout import Layout
 
@@ -25,8 +25,8 @@ class ConfigError(ValueError):
   """One or more mistakes of the user; `errors` holds a line for each."""
 
   def __init__(self, errors: list[str]):
-    super().__init__("\n".join(errors))
-    self.errors = errors
+    self.errors = [" ".join(error.splitlines()) for error in errors]
+    super().__init__("\n".join(self.errors))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -311,13 +311,14 @@ def parse_split(split: str) -> dict[str, int]:
   Raises:
     ValueError: not of the form `xPyD`, `nC` or both.
   """
-  parts = re.findall(r"(\d+)([PDC])", split)
+  shown = repr(split[:40])
+  parts = re.findall(r"([0-9]{1,9})([PDC])", split)
   counts = {role: int(count) for count, role in parts}
   whole = "".join(count + role for count, role in parts)
   if not parts or whole != split or len(counts) < len(parts):
-    raise ValueError(f"{split!r} is not a split such as '2P2D', '4C', '1P1D2C'")
+    raise ValueError(f"{shown} is not a split such as '2P2D', '4C', '1P1D2C'")
   if 0 in counts.values():
-    raise ValueError(f"{split!r} has a role with no worker; leave it out")
+    raise ValueError(f"{shown} has a role with no worker; leave it out")
   return counts
 
 
@@ -338,6 +339,16 @@ def pools_of(run: Run) -> tuple[Pool, ...]:
   return tuple(_filled(pool, run) for pool in pools)
 
 
+def place_of(run: Run, index: int, name: str) -> str:
+  """Where a field of a pool of `pools_of` is said: there, or for all."""
+  said, shared = run.cluster.pools, getattr(run.cluster, name)
+  if said and getattr(said[index], name) is not None:
+    return f"cluster.pools[{index}].{name}"
+  if isinstance(shared, dict):
+    return f"cluster.{name}.{pools_of(run)[index].role}"
+  return f"cluster.{name}"
+
+
 def _by_role(value: int | dict[str, int], role: str) -> int:
   return value.get(role, 1) if isinstance(value, dict) else value
 
@@ -346,11 +357,15 @@ def _filled(pool: Pool, run: Run) -> Pool:
   strategy, cluster = run.strategy, run.cluster
   return dataclasses.replace(
       pool,
-      chip=pool.chip or cluster.chip,
-      chunk_size=pool.chunk_size or strategy.chunk_size,
-      max_num_seqs=pool.max_num_seqs or strategy.max_num_seqs,
-      kv_tokens=pool.kv_tokens or cluster.kv_tokens,
+      chip=_own_or(pool.chip, cluster.chip),
+      chunk_size=_own_or(pool.chunk_size, strategy.chunk_size),
+      max_num_seqs=_own_or(pool.max_num_seqs, strategy.max_num_seqs),
+      kv_tokens=_own_or(pool.kv_tokens, cluster.kv_tokens),
   )
+
+
+def _own_or(own: Any, shared: Any) -> Any:
+  return shared if own is None else own
 
 
 def pages_for(tokens: int, page_tokens: int) -> int:

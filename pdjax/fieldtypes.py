@@ -3,7 +3,7 @@
 A type is one of those `pdjax.config` uses: int, float, str, bool, Literal,
 `T | None` and other unions, `tuple[T, ...]`, `dict[str, T]`, dataclass. No
 knowledge of single fields is here. Mistakes are appended to a list of lines,
-so that one pass finds all of them.
+so that one pass finds all of them; what was said wrongly is `UNKNOWN`.
 """
 
 import dataclasses
@@ -16,11 +16,33 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from pdjax.unknown import UNKNOWN, Withheld, known
+
+_SHOWN_CHARACTERS = 80
+
+
+def shown(value: Any) -> str:
+  """A value as a message has it: in one line, and not all of a long one."""
+  if value is None:
+    return "none"
+  try:
+    text = repr(value)
+  except (Exception, Withheld):  # an odd object, an integer of 5000 digits
+    text = f"a {type(value).__name__} that cannot be shown"
+  text = " ".join(text.split())
+  longer = len(text) > _SHOWN_CHARACTERS
+  return f"{text[:_SHOWN_CHARACTERS]}..." if longer else text
+
 
 def near(name: str, known: Iterable[str]) -> str:
   """`; did you mean 'x'?`, or nothing when no known name is near."""
-  match = difflib.get_close_matches(name, list(known), n=1)
-  return f"; did you mean {match[0]!r}?" if match else ""
+  match = nearest(name, known)
+  return f"; did you mean {match!r}?" if match else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+  """The known name that is most like `name`, if one is at all."""
+  return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)
 
 
 @functools.cache
@@ -80,7 +102,12 @@ def _example(arguments: tuple) -> str:
 
 
 def convert(hint: Any, value: Any, path: str, errors: list[str]) -> Any:
-  """`value` as `hint`; what is wrong with it goes to `errors`."""
+  """`value` as `hint`; what is wrong with it goes to `errors`.
+
+  What is wrong comes back as `UNKNOWN`, the whole of it or the part.
+  """
+  if not known(value):
+    return UNKNOWN
   members = members_of(hint)
   if len(members) > 1:
     return _convert_union(hint, value, path, errors)
@@ -102,6 +129,7 @@ def _convert_union(hint: Any, value: Any, path: str, errors: list[str]) -> Any:
   members = [m for m in members_of(hint) if m is not type(None)]
   members.sort(key=lambda member: member is not type(value))
   tried: list[str] = []
+  converted = UNKNOWN
   for member in members:
     tried = []
     converted = convert(member, value, path, tried)
@@ -109,9 +137,9 @@ def _convert_union(hint: Any, value: Any, path: str, errors: list[str]) -> Any:
       return converted
   if len(members) == 1 and isinstance(value, Mapping | tuple | list):
     errors += tried  # They name the item that is wrong.
-  else:
-    errors.append(_wrong(hint, value, path))
-  return None
+    return converted
+  errors.append(_wrong(hint, value, path))
+  return UNKNOWN
 
 
 def _convert_section(
@@ -119,22 +147,22 @@ def _convert_section(
 ) -> Any:
   if not isinstance(value, Mapping):
     errors.append(_wrong(section, value, path or "config"))
-    return None
+    return UNKNOWN
   prefix = path + "." if path else ""
   hints = hints_of(section)
-  good = {}
+  made = {}
   for name, item in value.items():
-    if name not in hints:
+    if name in hints:
+      made[name] = convert(hints[name], item, prefix + name, errors)
+    else:
       errors.append(unknown(prefix, str(name), hints))
-      continue
-    before = len(errors)
-    converted = convert(hints[name], item, prefix + name, errors)
-    # A section keeps its good fields even if some are wrong.
-    if len(errors) == before or dataclasses.is_dataclass(converted):
-      good[name] = converted
-  missing = [name for name in _required(section) if name not in value]
-  errors += [f"{prefix}{name}: missing" for name in missing]
-  return section(**good) if good.keys() >= _required(section) else None
+      # What was meant by it is not known either.
+      made.setdefault(nearest(str(name), set(hints) - set(value)), UNKNOWN)
+  made.pop(None, None)
+  for name in sorted(_required(section) - made.keys()):
+    errors.append(f"{prefix}{name}: missing")
+    made[name] = UNKNOWN
+  return section(**made)
 
 
 def _required(section: type) -> set[str]:
@@ -149,23 +177,23 @@ def _required(section: type) -> set[str]:
 def _convert_choice(
     hint: Any, value: Any, path: str, errors: list[str]
 ) -> Any:
-  allowed = typing.get_args(hint)
-  if any(value == item and type(value) is type(item) for item in allowed):
-    return value
+  for allowed in typing.get_args(hint):
+    if type(value) is type(allowed) and value == allowed:
+      return value
   errors.append(_wrong(hint, value, path))
-  return None
+  return UNKNOWN
 
 
 def _convert_tuple(hint: Any, value: Any, path: str, errors: list[str]) -> Any:
   if not isinstance(value, (tuple, list)):
     errors.append(_wrong(hint, value, path))
-    return None
+    return UNKNOWN
   arguments = typing.get_args(hint)
   if arguments[-1] is Ellipsis:
     arguments = (arguments[0],) * len(value)
   if len(arguments) != len(value):
     errors.append(_wrong(hint, value, path))
-    return None
+    return UNKNOWN
   return tuple(
       convert(argument, item, f"{path}[{index}]", errors)
       for index, (argument, item) in enumerate(
@@ -177,7 +205,7 @@ def _convert_tuple(hint: Any, value: Any, path: str, errors: list[str]) -> Any:
 def _convert_dict(hint: Any, value: Any, path: str, errors: list[str]) -> Any:
   if not isinstance(value, Mapping):
     errors.append(_wrong(hint, value, path))
-    return None
+    return UNKNOWN
   value_hint = typing.get_args(hint)[1]
   return {
       str(key): convert(value_hint, item, f"{path}.{key}", errors)
@@ -190,8 +218,12 @@ def _is_integer(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-  real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-  return real and math.isfinite(value)
+  if not isinstance(value, numbers.Real) or isinstance(value, bool):
+    return False
+  try:
+    return math.isfinite(value)
+  except OverflowError:  # an integer beyond all floats
+    return False
 
 
 SCALARS: dict[type, Callable[[Any], bool]] = {
@@ -208,23 +240,23 @@ def _convert_scalar(
   if SCALARS[hint](value):
     return hint(value)
   errors.append(_wrong(hint, value, path))
-  return None
+  return UNKNOWN
 
 
 def _wrong(hint: Any, value: Any, path: str) -> str:
-  shown = "none" if value is None else repr(value)
   names = [
       str(choice)
       for member in members_of(hint)
       if typing.get_origin(member) is typing.Literal
       for choice in typing.get_args(member)
   ]
-  wanted = near(str(value), names)
-  return f"{path}: expected {_describe(hint)}, got {shown}{wanted}"
+  wanted = near(value, names) if isinstance(value, str) else ""
+  return f"{path}: expected {_describe(hint)}, got {shown(value)}{wanted}"
 
 
 def unknown(prefix: str, name: str, known: Iterable[str]) -> str:
   """The line for a field that does not exist."""
   known = tuple(known)
   wanted = near(name, known) or "; allowed: " + ", ".join(known)
-  return f"{prefix}{name}: no such field{wanted}"
+  written = name if name.isidentifier() else shown(name)
+  return f"{prefix}{written}: no such field{wanted}"

@@ -1,7 +1,8 @@
 """Command-line text read as the type of the field it is for.
 
 `0.25`, `none`, `true`, `128,256`, `(1, 2)`, `'a string'`, `{'P': 2}`. Strings
-need no quotes; quotes and brackets hold commas together.
+need no quotes, unless they are empty or the word none; quotes and brackets
+hold commas together.
 """
 
 import ast
@@ -14,13 +15,19 @@ from pdjax.config import ConfigError
 _NONE_WORDS = ("none", "null")
 
 
-def from_text(path: str, text: str) -> Any:
+def from_text(path: str, text: str, hint: Any = None) -> Any:
   """A command line's value as the type of field `path` reads it.
 
+  `hint` is the type of what is no field of a run.
+
   Raises:
-    ConfigError: no such field, or a value of a wrong type.
+    ConfigError: no such field, no value, or one of a wrong type.
   """
-  hint = schema.hint_of(path)
+  hint = hint or schema.hint_of(path)
+  if not text.strip():
+    raise ConfigError([
+        f"{path}: needs a value; `none` says nothing, '' is an empty string"
+    ])
   errors: list[str] = []
   value = _read(hint, text)
   fieldtypes.convert(hint, value, path, errors)
@@ -30,19 +37,30 @@ def from_text(path: str, text: str) -> Any:
 
 
 def unsays(path: str, text: str) -> bool:
-  """Whether `none` is given for a section, which cannot itself be none."""
+  """Whether `none` is given for a field or section that cannot be none."""
   members = fieldtypes.members_of(schema.hint_of(path))
-  is_section = fieldtypes.section_of(members[0]) and type(None) not in members
-  return bool(is_section) and text.strip().lower() in _NONE_WORDS
+  return type(None) not in members and text.strip().lower() in _NONE_WORDS
 
 
-def list_from_text(path: str, text: str) -> tuple[Any, ...]:
+def list_from_text(path: str, text: str, hint: Any = None) -> tuple[Any, ...]:
   """Comma-separated values of one field; brackets and quotes hold together.
 
   >>> list_from_text("strategy.chunk_size", "128,256,none")
   (128, 256, None)
+
+  Raises:
+    ConfigError: no such field, no value, or a line for each wrong one.
   """
-  return tuple(from_text(path, part) for part in _split(text))
+  hint = hint or schema.hint_of(path)
+  values, errors = [], []
+  for part in _split(text) or [""]:
+    try:
+      values.append(from_text(path, part, hint))
+    except ConfigError as error:
+      errors += error.errors
+  if errors:
+    raise ConfigError(errors)
+  return tuple(values)
 
 
 def _read(hint: Any, text: str) -> Any:
@@ -80,7 +98,7 @@ def _evaluated(text: str) -> Any:
     return text.lower() == "true"
   try:
     return ast.literal_eval(text)
-  except (ValueError, SyntaxError):
+  except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
     return text
 
 

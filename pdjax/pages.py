@@ -18,11 +18,14 @@ class PageAllocator:
     if num_pages < 1:
       raise ValueError(f"{num_pages=} must be at least 1")
     self.num_pages = num_pages
-    self._free = list(range(num_pages, SENTINEL_PAGE, -1))
+    self._returned: list[int] = []
+    """Handed out once and given back; the last one goes first."""
+    self._next = SENTINEL_PAGE + 1
+    """From here on no page was ever handed out: a pool costs what it uses."""
 
   @property
   def free_pages(self) -> int:
-    return len(self._free)
+    return len(self._returned) + self.num_pages + 1 - self._next
 
   def take(self, pages: int) -> list[int]:
     """Removes `pages` pages from the free list.
@@ -30,13 +33,15 @@ class PageAllocator:
     Raises:
       ValueError: fewer are free, or `pages` is negative.
     """
-    if not 0 <= pages <= len(self._free):
-      raise ValueError(f"{pages=} of {len(self._free)} free")
-    if not pages:
-      return []
-    taken = self._free[-pages:]
-    del self._free[-pages:]
+    if not 0 <= pages <= self.free_pages:
+      raise ValueError(f"{pages=} of {self.free_pages} free")
+    again = min(pages, len(self._returned))
+    taken = self._returned[len(self._returned) - again :]
+    del self._returned[len(self._returned) - again :]
     taken.reverse()
+    fresh = pages - again
+    taken += range(self._next, self._next + fresh)
+    self._next += fresh
     return taken
 
   def give(self, pages: Sequence[int]) -> None:
@@ -45,9 +50,9 @@ class PageAllocator:
     Raises:
       ValueError: more pages would be free than there are.
     """
-    if len(self._free) + len(pages) > self.num_pages:
+    if self.free_pages + len(pages) > self.num_pages:
       raise ValueError(f"{len(pages)} pages given back to a full pool")
-    self._free.extend(reversed(pages))
+    self._returned.extend(reversed(pages))
 
   def check(self, held: Sequence[int]) -> None:
     """Law 2: free and held pages together are each page exactly once.
@@ -55,8 +60,9 @@ class PageAllocator:
     Raises:
       ValueError: a page is lost, doubled, or not of this pool.
     """
-    if sorted([*self._free, *held]) != list(range(1, self.num_pages + 1)):
+    out = sorted([*self._returned, *held])
+    if out != list(range(SENTINEL_PAGE + 1, self._next)):
       raise ValueError(
-          f"{len(self._free)} free and {len(held)} held pages are not the"
+          f"{self.free_pages} free and {len(held)} held pages are not the"
           f" {self.num_pages} of the pool"
       )

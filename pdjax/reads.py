@@ -2,6 +2,8 @@
 
 A field that the strategy, the backend or the workload never reads is an error
 in a single run and is dropped from a sweep's cell, so that equal cells merge.
+Where what decides that is unknown, a field counts as read, and what an unsaid
+one stands for is unknown too.
 """
 
 import dataclasses
@@ -10,6 +12,7 @@ from typing import Any
 
 from pdjax import config
 from pdjax.config import Run, TransferPlan, parse_split
+from pdjax.unknown import UNKNOWN, Withheld, known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,9 +174,16 @@ def vain(run: Run, said: Iterable[str]) -> dict[str, str]:
   result: dict[str, str] = {}
   for path in said:
     for reads in _READS:
-      if _within(path, reads.paths) and not reads.when(run):
+      if _within(path, reads.paths) and _asked(reads.when, run) is False:
         result.setdefault(path, reads.reason)
   return result
+
+
+def _asked(question: Callable[[Run], Any], run: Run) -> Any:
+  try:
+    return question(run)
+  except Withheld:
+    return UNKNOWN
 
 
 def _within(path: str, heads: tuple[str, ...]) -> bool:
@@ -196,29 +206,46 @@ def arrival_of(workload: config.Workload) -> str:
   return workload.arrival or implied
 
 
+def _implied_first_token(run: Run) -> str | None:
+  return "at_prefill" if _hands_over(run) else None
+
+
+def _implied_transfer(run: Run) -> TransferPlan | None:
+  return TransferPlan() if _hands_over(run) else None
+
+
+def _hands_over(run: Run) -> bool:
+  return _moves_pages(run) and {"P", "D"} <= roles_of(run)
+
+
+_IMPLIED: dict[str, Callable[[Run], Any]] = {
+    "strategy.priority": (
+        lambda run: (
+            "prefill_first" if run.strategy.kind == "continuous" else None
+        )
+    ),
+    "strategy.chunk_size": (
+        lambda run: 512 if run.strategy.kind == "chunked" else None
+    ),
+    "strategy.max_num_batched_tokens": (
+        lambda run: None if run.strategy.kind == "chunked" else 8192
+    ),
+    "strategy.first_token": _implied_first_token,
+    "strategy.transfer": _implied_transfer,
+    "workload.arrival": lambda run: arrival_of(run.workload),
+    "workload.num_requests": (
+        lambda run: 100 if run.workload.kind == "synthetic" else None
+    ),
+}
+"""What a field stands for if it is left unsaid."""
+
+
 def resolved(run: Run) -> Run:
   """The run with what was left unsaid filled in, where it has a meaning."""
-  strategy, workload = run.strategy, run.workload
-  kind = strategy.kind
-  said: dict[str, Any] = {}
-  if kind == "continuous" and strategy.priority is None:
-    said["priority"] = "prefill_first"
-  if kind == "chunked" and strategy.chunk_size is None:
-    said["chunk_size"] = 512
-  if kind != "chunked" and strategy.max_num_batched_tokens is None:
-    said["max_num_batched_tokens"] = 8192
-  if _moves_pages(run) and {"P", "D"} <= roles_of(run):
-    said["first_token"] = strategy.first_token or "at_prefill"
-    said["transfer"] = strategy.transfer or TransferPlan()
-  num_requests = workload.num_requests
-  if workload.kind == "synthetic" and num_requests is None:
-    num_requests = 100
-  return dataclasses.replace(
-      run,
-      strategy=dataclasses.replace(strategy, **said),
-      workload=dataclasses.replace(
-          workload,
-          arrival=arrival_of(workload),  # pyright: ignore[reportArgumentType]
-          num_requests=num_requests,
-      ),
-  )
+  for path, meaning in _IMPLIED.items():
+    section, name = path.split(".")
+    part = getattr(run, section)
+    if known(part) and getattr(part, name) is None:
+      filled = dataclasses.replace(part, **{name: _asked(meaning, run)})
+      run = dataclasses.replace(run, **{section: filled})
+  return run

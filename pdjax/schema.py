@@ -10,7 +10,7 @@ of `pdjax.checks`.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pdjax.config import ConfigError, Run
@@ -29,7 +29,8 @@ Tree = dict[str, Any]
 def read(tree: Mapping) -> tuple[Run, list[str]]:
   """The run that a nested dict describes, and a line for each mistake.
 
-  A field with a mistake keeps its default, so that the others can be checked.
+  A field with a mistake is `UNKNOWN`, so that all that does not depend on it
+  can be checked.
   """
   errors: list[str] = []
   run = convert(Run, tree, "", errors)
@@ -86,29 +87,56 @@ def put(tree: Tree, path: str, value: Any) -> None:
   tree[last] = value
 
 
-def leaves(tree: Mapping, prefix: str = "") -> dict[str, Any]:
+def copied(tree: Any) -> Any:
+  """A config whose dicts are its own; the values in them are the same."""
+  if isinstance(tree, Mapping):
+    return {key: copied(value) for key, value in tree.items()}
+  if isinstance(tree, (tuple, list)):
+    return tuple(map(copied, tree))
+  return tree
+
+
+def value_at(run: Run, path: str) -> Any:
+  """What a run has for a field; None below a field that has nothing."""
+  value: Any = run
+  for name in path.split("."):
+    if isinstance(value, dict):
+      value = value.get(name)
+    else:
+      value = None if value is None else getattr(value, name)
+  return value
+
+
+def overlap(one: str, other: str) -> bool:
+  """Whether two paths name the same field, or one a part of the other."""
+  return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
+
+
+def leaves(tree: Mapping, prefix: str = "") -> Iterator[tuple[str, Any]]:
   """What a partial config says, by field; dotted keys may be mixed in.
 
-  Unlike `flat` it stops at fields whose value is itself a dict.
-
-  Raises:
-    ConfigError: unknown fields, one line each.
+  Unlike `flat` it stops at fields whose value is itself a dict, and at what is
+  no field at all.
   """
-  result: dict[str, Any] = {}
-  errors: list[str] = []
   for key, value in tree.items():
     path = f"{prefix}{key}"
-    try:
-      section = section_of(hint_of(path))
-      if isinstance(value, Mapping) and section:
-        result.update(leaves(value, path + "."))
-      else:
-        result[path] = value
-    except ConfigError as error:
-      errors += error.errors
-  if errors:
-    raise ConfigError(errors)
-  return result
+    if isinstance(value, Mapping) and _is_section(path):
+      yield from leaves(value, path + ".")
+    else:
+      yield path, value
+
+
+def _is_section(path: str) -> bool:
+  return exists(path) and section_of(hint_of(path)) is not None
+
+
+def exists(path: str) -> bool:
+  """Whether there is such a field."""
+  try:
+    hint_of(path)
+  except ConfigError:
+    return False
+  return True
 
 
 def hint_of(path: str) -> Any:
@@ -132,6 +160,18 @@ def hint_of(path: str) -> Any:
       raise ConfigError([f"{path}: {walked[:-1]} has no fields of its own"])
     walked += name + "."
   return hint
+
+
+def holder(path: str) -> str:
+  """The path, or the field without fields of its own that it runs into."""
+  names = path.split(".")
+  for end in range(1, len(names)):
+    head = ".".join(names[:end])
+    if exists(head) and not _is_section(head) and not dict_value_of(
+        hint_of(head)
+    ):
+      return head
+  return path
 
 
 def said(tree: Any, prefix: str = "") -> list[str]:

@@ -6,8 +6,7 @@ from pdjax import checks, schema
 
 
 def lines_of(tree):
-  run = schema.run_from_tree(tree)
-  return checks.out_of_range(run) + checks.problems(run)
+  return checks.mistakes(schema.run_from_tree(tree), checks.CHECKS)
 
 
 GOOD = {"cluster": {"chip": "h100-sxm"}}
@@ -21,16 +20,16 @@ def test_a_good_run_has_no_problem():
     ("tree", "line"),
     [
         ({"strategy": {"chunk_size": 0}},
-         "strategy.chunk_size: must be at least 1, got 0"),
+         "strategy.chunk_size: must be from 1 to 1000000000, got 0"),
         ({"strategy": {"max_num_seqs": 0}},
-         "strategy.max_num_seqs: must be at least 1, got 0"),
+         "strategy.max_num_seqs: must be from 1 to 1000000, got 0"),
         ({"cluster": {"page_tokens": 24, "chip": "x"}},
          "cluster.page_tokens: must be one of 8, 16, 32, 64, 128, got 24"),
         ({"cluster": {"tp": 0, "chip": "x"}},
-         "cluster.tp: must be at least 1, got 0"),
+         "cluster.tp: must be from 1 to 1024, got 0"),
         ({"cluster": {"tp": {"P": 0}, "split": "1P1D", "chip": "x"},
           "strategy": {"kind": "disaggregated"}},
-         "cluster.tp.P: must be at least 1, got 0"),
+         "cluster.tp.P: must be from 1 to 1024, got 0"),
         ({"cluster": {"tp": {"P": 2}, "chip": "x"}},
          "cluster.tp.P: no such role in split '1C'; allowed: C"),
         ({"slo": {"attainment": 0.0}},
@@ -38,11 +37,12 @@ def test_a_good_run_has_no_problem():
         ({"slo": {"attainment": 1.5}},
          "slo.attainment: must be above 0 and at most 1, got 1.5"),
         ({"slo": {"terms": (("ttft", "value", "request", 0.0),)}},
-         "slo.terms[0]: limit must be above 0 seconds, got 0.0"),
+         "slo.terms[0]: the limit in seconds must be above 0 and at most"
+         " 1000000000, got 0.0"),
         ({"cluster": {"pools": (), "chip": "x"}},
          "cluster.pools: needs at least one pool"),
         ({"cluster": {"pools": ({"role": "C", "count": 0},), "chip": "x"}},
-         "cluster.pools[0].count: must be at least 1, got 0"),
+         "cluster.pools[0].count: must be from 1 to 1024, got 0"),
         ({"strategy": {"kind": "chunkd"}},
          "strategy.kind: unknown strategy 'chunkd'; allowed: continuous,"
          " static, chunked, disaggregated, or 'module:factory'; did you mean"

@@ -13,7 +13,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-BASE = {"config", "layout", "request", "segments", "events"}
+TELLS = {"unknown", "fieldtypes", "inputfile"}
+"""What says in words what is wrong with a value or a file."""
+BASE = {"config", "layout", "request", "segments", "events", *TELLS}
 SIZES = {"dtypes", "models.spec", "models.presets", "memory"}
 ALLOWED: dict[str, set[str]] = {
     # The vocabulary, and the config's schema over it.
@@ -23,11 +25,14 @@ ALLOWED: dict[str, set[str]] = {
     "request": set(),
     "segments": set(),
     "events": {"request", "segments"},
-    "fieldtypes": set(),
-    "schema": {"config", "fieldtypes"},
-    "literals": {"config", "fieldtypes", "schema"},
-    "reads": {"config"},
-    "checks": {"config", "fieldtypes", "reads"},
+    "unknown": set(),
+    "fieldtypes": {"unknown"},
+    "inputfile": {"fieldtypes"},
+    "schema": {"config", *TELLS},
+    "literals": {"config", "schema", *TELLS},
+    "reads": {"config", *TELLS},
+    "ranges": {"config", *TELLS},
+    "checks": {"config", "ranges", "reads", *TELLS},
     "eventcolumns": BASE,
     "eventfile": {*BASE, "eventcolumns"},
     # Host arithmetic.
@@ -40,7 +45,7 @@ ALLOWED: dict[str, set[str]] = {
     "metrics": BASE,
     "report": {*BASE, "metrics", "eventfile"},
     "schedule": {*BASE, "pages"},
-    "simulate": {*BASE, *SIZES, "fieldtypes", "pages", "schedule"},
+    "simulate": {*BASE, *SIZES, "pages", "schedule"},
     "calibrate": {*BASE, "metrics", "schedule", "simulate", "engine"},
     # Devices.
     "mesh": {"config"},
@@ -48,7 +53,7 @@ ALLOWED: dict[str, set[str]] = {
     "kv": {"config", "mesh", "ops"},
     "models": {
         "config", "kv", "mesh", "ops", "models.rope", "models.spec",
-        "models.presets",
+        "models.presets", *TELLS,
     },
     "transfer": {"config", "kv", "mesh"},
     "engine": {
@@ -60,16 +65,16 @@ ALLOWED: dict[str, set[str]] = {
         "models", "engine", "simulate",
     },
     # Experiments.
-    "sweep": {*BASE, "schema", "literals", "fieldtypes", "reads", "checks"},
+    "sweep": {*BASE, "schema", "literals", "reads", "checks"},
 }
 """What each part may import besides itself. `cli` may import everything."""
 
 JAX_FREE = {
     "config", "layout", "dtypes", "request", "segments", "events",
-    "eventcolumns", "eventfile", "fieldtypes",
-    "schema", "literals", "reads", "checks", "pages", "models.rope",
-    "models.spec", "models.presets", "memory", "workload", "metrics",
-    "report", "schedule", "simulate", "sweep",
+    "eventcolumns", "eventfile", *TELLS, "schema", "literals", "reads",
+    "ranges", "checks", "pages", "models.rope", "models.spec",
+    "models.presets", "memory", "workload", "metrics", "report", "schedule",
+    "simulate", "sweep",
 }
 USES_JAX = {"jax", "jaxlib", "flax", "optax", "orbax", "pdjax_kernels"}
 

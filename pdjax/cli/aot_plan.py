@@ -2,13 +2,15 @@
 
 import dataclasses
 
+from pdjax import checks
 from pdjax.aot.job import Job, jobs
 from pdjax.aot.target import Target
-from pdjax.cli import configfile, preflight
+from pdjax.cli import configfile, preflight, requests
 from pdjax.cli.flags import Flags
-from pdjax.config import ConfigError, Run
-from pdjax.sweep.cells import Cell, distinct, spread
-from pdjax.sweep.experiment import experiments_of
+from pdjax.config import ConfigError
+from pdjax.sweep.cells import Cell, distinct
+from pdjax.sweep.experiment import Asked, experiments_of
+from pdjax.sweep.spread import spread
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +35,7 @@ def plans(
   for target in targets:
     for cell in cells:
       try:
-        workload = preflight.workload_of(cell.run.workload)
+        workload = requests.workload_of(cell.run.workload)
         found = jobs(cell.run, workload, target, all_buckets=all_buckets)
       except ConfigError as error:
         errors += [f"{line} (in cell {cell.label})" for line in error.errors]
@@ -61,7 +63,11 @@ def _cells(flags: Flags, errors: list[str]) -> list[Cell]:
   try:
     path = configfile.find(flags.config)
     experiments, more = experiments_of(
-        configfile.load(path), path.stem, flags.overrides, flags.sweeps
+        configfile.load(path),
+        path.stem,
+        Asked(
+            overrides=flags.overrides, sweeps=flags.sweeps, only=flags.only
+        ),
     )
   except ConfigError as error:
     raise ConfigError([*errors, *error.errors]) from None
@@ -70,18 +76,8 @@ def _cells(flags: Flags, errors: list[str]) -> list[Cell]:
   for one in experiments:
     if one.reads:
       continue
-    found, mistakes = spread(
-        one.tree, one.sweep, _workload_mistakes,
-        unknown_names=preflight.unknown_names,
-    )
+    asked = (*checks.CHECKS, *preflight.NAMES, *requests.CHECKS)
+    found, mistakes = spread(one.tree, one.sweep, asked, one.only)
     errors += mistakes
     cells += distinct(found).cells
   return [] if errors else cells
-
-
-def _workload_mistakes(run: Run) -> list[str]:
-  try:
-    preflight.workload_of(run.workload)
-  except ConfigError as error:
-    return error.errors
-  return []

@@ -10,7 +10,7 @@ from pdjax.aot.compile import Compiled
 from pdjax.aot.job import Job, smaller
 from pdjax.aot.verdict import Verdict, verdict
 from pdjax.cli.aot_plan import Plan
-from pdjax.cli.preflight import workload_of
+from pdjax.cli.requests import workload_of
 from pdjax.config import Run
 
 _HEADINGS = (

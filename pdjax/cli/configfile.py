@@ -7,15 +7,20 @@ it answers. It is looked for as a path, then among the package's own configs.
 
 import ast
 import importlib.util
+import os
 import traceback
 import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pdjax import inputfile
 from pdjax.config import ConfigError
-from pdjax.fieldtypes import near
+from pdjax.fieldtypes import near, shown
 from pdjax.schema import Tree
+
+_DEEPEST = 30
+"""Dicts within dicts; a config has about five."""
 
 
 def packaged_folders() -> list[Path]:
@@ -30,9 +35,12 @@ def packaged_folders() -> list[Path]:
 
 def configs_in(folder: Path) -> list[Path]:
   """The config files of a folder, by name."""
-  return sorted(
-      path for path in folder.glob("*.py") if not path.name.startswith("_")
-  )
+  try:
+    names = sorted(os.listdir(folder))
+  except OSError:
+    return []
+  paths = [folder / name for name in names if name.endswith(".py")]
+  return [path for path in paths if path.name[0] not in "._"]
 
 
 def find(name: str) -> Path:
@@ -41,25 +49,33 @@ def find(name: str) -> Path:
   Raises:
     ConfigError: there is none.
   """
-  given = Path(name).expanduser()
+  given = inputfile.path_of(name)
   stem = given.name.removesuffix(".py")
   # 'x' and 'configs/x' also name the packaged x, wherever one stands.
   owned = given.parent in (Path("."), Path("configs"))
   folders = [given.parent, *(packaged_folders() if owned else [])]
   for folder in folders:
     for path in (folder / given.name, folder / f"{stem}.py"):
-      if path.is_file():
+      if inputfile.refusal(str(path)) is None:
         return path
+  raise ConfigError([f"--config={name}: {_why_not(given, folders)}"])
+
+
+def _why_not(given: Path, folders: list[Path]) -> str:
+  for path in (given.parent / f"{given.name}.py", given):
+    reason = inputfile.refusal(str(path))
+    if reason and not reason.startswith(inputfile.MISSING):
+      return reason
   known = [path.stem for folder in folders for path in configs_in(folder)]
-  wanted = near(stem, known) or "; see --list_configs"
-  raise ConfigError([f"--config={name}: no such file{wanted}"])
+  wanted = near(given.name.removesuffix(".py"), known)
+  return f"no such file{wanted or '; see --list_configs'}"
 
 
 def question(path: Path) -> str:
   """A config file's docstring, read without running the file."""
   try:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-  except (SyntaxError, UnicodeDecodeError):
+  except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
     return ""
   return ast.get_docstring(tree) or ""
 
@@ -76,15 +92,17 @@ def load(path: Path) -> Tree:
     code = compile(path.read_bytes(), str(path), "exec")
     exec(code, module.__dict__)
     made = module.__dict__["get_config"]() if _has(module) else None
-  except Exception as error:  # whatever a user's file raises
+    tree = _plain(made)
+  except KeyboardInterrupt:
+    raise
+  except BaseException as error:  # whatever a user's file raises, exits too
     raise ConfigError([_failure(path, error)]) from error
   if not _has(module):
     raise ConfigError([f"{path}: has no function get_config()"])
-  tree = _plain(made)
   if not isinstance(tree, dict):
-    raise ConfigError(
-        [f"{path}: get_config() must return a ConfigDict, got {made!r}"]
-    )
+    raise ConfigError([
+        f"{path}: get_config() must return a ConfigDict, got {shown(made)}"
+    ])
   return tree
 
 
@@ -92,24 +110,36 @@ def _has(module: types.ModuleType) -> bool:
   return callable(getattr(module, "get_config", None))
 
 
-def _failure(path: Path, error: Exception) -> str:
+def _failure(path: Path, error: BaseException) -> str:
   frames = traceback.extract_tb(error.__traceback__)
   lines = [frame.lineno for frame in frames if frame.filename == str(path)]
   line = getattr(error, "lineno", None) or (lines[-1] if lines else None)
   place = f"{path}:{line}" if line else str(path)
-  what = error.msg if isinstance(error, SyntaxError) else error
-  return f"{place}: {type(error).__name__}: {what}".replace("\n", " ")
+  what = error.msg if isinstance(error, SyntaxError) else _message(error)
+  return f"{place}: {type(error).__name__}: {what}"
 
 
-def _plain(value: Any) -> Any:
+def _message(error: BaseException) -> str:
+  try:
+    return str(error)
+  except Exception:  # an exception of the user's may not even say what it is
+    return "no message"
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
   """Plain dicts and tuples, in the order in which they were written.
 
   A ConfigDict shows its keys sorted, but blocks and cases have an order; it is
   that of its `_fields`.
+
+  Raises:
+    ValueError: dicts within dicts without end.
   """
+  if depth > _DEEPEST:
+    raise ValueError("get_config() returns a dict that contains itself")
   if isinstance(value, Mapping) or hasattr(value, "to_dict"):
     names = getattr(value, "_fields", value)
-    return {name: _plain(value[name]) for name in names}
+    return {name: _plain(value[name], depth + 1) for name in names}
   if isinstance(value, (tuple, list)):
-    return tuple(map(_plain, value))
+    return tuple(_plain(item, depth + 1) for item in value)
   return value

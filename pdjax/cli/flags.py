@@ -21,6 +21,8 @@ Runs one experiment: every cell of a config's sweep, then the comparison.
   --config.FIELD=VALUE     sets one field, e.g. --config.strategy.chunk_size=256
   --sweep='FIELD=V1,V2'    runs one cell a value; give it again for a grid.
                            'repeat=0,1' runs equal cells again (noise floor)
+  --only='FIELD=V1,V2'     runs only the cells that have one of these values;
+                           --only='case=NAME' one case; give it again for more
   --output_dir=DIR         where results go (default: results)
   --dry_run                shows the cells and which of them are done
   --print_config           shows every cell's resolved config and stops
@@ -28,13 +30,18 @@ Runs one experiment: every cell of a config's sweep, then the comparison.
   --help                   shows this
 
 In a config with blocks, FIELD starts with the block's name. A field takes
-`none`, numbers, strings without quotes, tuples as 128,256. Cells that are done
-are not run again. Exit status: 0 all cells done, 1 a cell failed, 2 a mistake
-in what was asked; then nothing has been written.
+`none` (not said), numbers, strings without quotes, tuples as 128,256. Cells
+that are done are not run again. Exit status: 0 all cells done, 1 a cell failed,
+2 a mistake in what was asked; then nothing has been written.
 """
 
 _SWITCHES = ("dry_run", "print_config", "list_configs", "help")
-_NAMES = ("config", "sweep", "output_dir", *_SWITCHES)
+_NAMES = ("config", "sweep", "only", "output_dir", *_SWITCHES)
+_DEFAULTS = {"output_dir": "results"}
+_PAIRS = {
+    "sweep": "FIELD=VALUES, as in --sweep='strategy.chunk_size=128,256'",
+    "only": "FIELD=VALUES, as in --only='cluster.split=2P2D'",
+}
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -45,7 +52,8 @@ class Flags:
   config: str | None = None
   overrides: list[Flag] = dataclasses.field(default_factory=list)
   sweeps: list[Flag] = dataclasses.field(default_factory=list)
-  output_dir: str = "results"
+  only: list[Flag] = dataclasses.field(default_factory=list)
+  output_dir: str = _DEFAULTS["output_dir"]
   dry_run: bool = False
   print_config: bool = False
   list_configs: bool = False
@@ -82,14 +90,16 @@ def _take(
       errors.append(f"--{name}: needs a value, as in --{name}=VALUE")
       return
     text = rest.pop(0)
-  if name == "sweep":
-    _sweep(flags, text, errors)
+  if name in ("sweep", "only"):
+    _pair(flags, name, text, errors)
   elif name.startswith("config."):
-    flags.overrides.append((name.removeprefix("config."), text))
-  elif text:
-    setattr(flags, name, text)
-  else:
+    _override(flags, name.removeprefix("config.").strip(), text, errors)
+  elif not text.strip():
     errors.append(f"--{name}: needs a value")
+  elif getattr(flags, name) not in (None, _DEFAULTS.get(name), text):
+    errors.append(f"--{name}: given twice; say it once")
+  else:
+    setattr(flags, name, text)
 
 
 def _switch(
@@ -105,16 +115,25 @@ def _switch(
     setattr(flags, name, on)
 
 
-def _sweep(flags: Flags, text: str, errors: list[str]) -> None:
+def _override(flags: Flags, path: str, text: str, errors: list[str]) -> None:
+  if path:
+    flags.overrides.append((path, text))
+  else:
+    errors.append(
+        f"--config.={text}: needs a field, as in"
+        " --config.strategy.chunk_size=256"
+    )
+
+
+def _pair(flags: Flags, name: str, text: str, errors: list[str]) -> None:
+  """FIELD=VALUES of `--sweep` or `--only`."""
   path, equals, values = text.partition("=")
   path = path.strip().removeprefix("config.")
   if path and equals:
-    flags.sweeps.append((path, values))
+    pairs = flags.sweeps if name == "sweep" else flags.only
+    pairs.append((path, values))
   else:
-    errors.append(
-        f"--sweep={text}: expected FIELD=VALUES, as in"
-        " --sweep='strategy.chunk_size=128,256'"
-    )
+    errors.append(f"--{name}={text}: expected {_PAIRS[name]}")
 
 
 def _stray(argument: str) -> str:

@@ -13,8 +13,9 @@ from pdjax.cli import configfile, preflight
 from pdjax.cli.flags import Flags
 from pdjax.config import ConfigError
 from pdjax.sweep import devices, source
-from pdjax.sweep.cells import Cell, Cells, distinct, section_of, spread
-from pdjax.sweep.experiment import Experiment, experiments_of
+from pdjax.sweep.cells import Cell, Cells, distinct
+from pdjax.sweep.experiment import Asked, Experiment, experiments_of
+from pdjax.sweep.spread import spread
 from pdjax.sweep.store import Store
 
 Then = Callable[[Path, Callable[[str], None]], Any]
@@ -47,14 +48,15 @@ def plan(flags: Flags, errors: list[str]) -> list[Part]:
   assert flags.config is not None
   path = _found(flags.config, errors)
   question = configfile.question(path)
-  experiments, more = experiments_of(
-      configfile.load(path), path.stem, flags.overrides, flags.sweeps
+  asked = Asked(
+      overrides=flags.overrides, sweeps=flags.sweeps, only=flags.only
   )
+  experiments, more = experiments_of(_loaded(path, errors), path.stem, asked)
   errors += more
   if not flags.print_config:
     first_line = question.partition("\n")[0]
     print(f"{path.stem}: {first_line}" if first_line else path.stem, flush=True)
-  spreads = [_spread(one, errors, len(experiments) > 1) for one in experiments]
+  spreads = [_spread(one, errors) for one in experiments]
   thens = [_then(one, errors) for one in experiments]
   errors += _reads_errors(experiments)
   output = Path(flags.output_dir)
@@ -80,18 +82,23 @@ def _found(name: str, errors: list[str]) -> Path:
     raise ConfigError([*errors, *error.errors]) from None
 
 
-def _spread(
-    one: Experiment, errors: list[str], several: bool
-) -> tuple[Cell, ...]:
+def _loaded(path: Path, errors: list[str]) -> schema.Tree:
+  try:
+    return configfile.load(path)
+  except ConfigError as error:
+    raise ConfigError([*errors, *error.errors]) from None
+
+
+def _spread(one: Experiment, errors: list[str]) -> tuple[Cell, ...]:
   if one.reads:
     return ()
-  doubtful = {section_of(line) for line in errors}
-  cells, mistakes = spread(
-      one.tree, one.sweep, preflight.inspect, doubtful, preflight.unknown_names
-  )
-  block = one.name.partition("/")[2] + ": " if several else ""
-  errors += [block + line for line in mistakes]
+  cells, mistakes = spread(one.tree, one.sweep, preflight.CHECKS, one.only)
+  errors += [_in_block(one, line) for line in mistakes]
   return cells
+
+
+def _in_block(one: Experiment, line: str) -> str:
+  return f"{one.block}: {line}" if one.block else line
 
 
 def _with_inputs(cell: Cell) -> Cell:
@@ -101,34 +108,42 @@ def _with_inputs(cell: Cell) -> Cell:
 def _then(one: Experiment, errors: list[str]) -> Then | None:
   if not one.then:
     if one.reads:
-      errors.append(f"{one.name}: reads needs then='module:function'")
+      errors.append(_in_block(one, "reads: needs then='module:function'"))
     return None
   module, _, function = one.then.partition(":")
   try:
-    return getattr(importlib.import_module(module), function)
-  except Exception as error:  # whatever a user's module raises
-    errors.append(f"then: {one.then!r}: {type(error).__name__}: {error}")
-    return None
+    found = getattr(importlib.import_module(module), function)
+  except (Exception, SystemExit) as error:  # whatever a user's module raises
+    reason = f"{type(error).__name__}: {error}"
+  else:
+    if callable(found):
+      return found
+    reason = "not a function"
+  errors.append(_in_block(one, f"then: {one.then!r}: {reason}"))
+  return None
 
 
 def _reads_errors(experiments: list[Experiment]) -> list[str]:
   names = [one.name for one in experiments]
   return [
-      f"reads: {one.reads!r} is no earlier block of this config"
+      _in_block(one, f"reads: {one.reads!r} is no earlier block of this config")
       for place, one in enumerate(experiments)
       if one.reads and one.reads not in names[:place]
   ]
 
 
 def _unwritable(output: Path) -> list[str]:
-  existing = output.absolute()
-  while not existing.exists():
-    existing = existing.parent
-  if not existing.is_dir():
-    return [f"--output_dir={output}: {existing} is not a folder"]
-  if not os.access(existing, os.W_OK):
-    return [f"--output_dir={output}: {existing} cannot be written to"]
-  return []
+  """A line if results cannot be put there; nothing is made to find out."""
+  try:
+    existing = output.absolute()
+    while not existing.exists():
+      existing = existing.parent
+    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
+      return []
+    reason = "cannot be written to" if existing.is_dir() else "is not a folder"
+  except (OSError, ValueError) as error:
+    return [f"--output_dir={output}: {getattr(error, 'strerror', error)}"]
+  return [f"--output_dir={output}: {existing} {reason}"]
 
 
 def made_by(cell: Cell) -> dict[str, str]:

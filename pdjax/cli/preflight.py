@@ -1,66 +1,26 @@
 """Everything that can be known to fail, asked before anything is written.
 
-The config's own contradictions are found by `pdjax.checks`; here the world
-outside is asked: trace files, weights, devices, chips, a user's policy, and
-whether the requests fit the pools.
+The config's own contradictions are found by `pdjax.checks`; the checks here ask
+the world outside: names of models and chips, a user's policy, trace files,
+weights, devices, and whether the requests fit model and pools.
 """
 
-import functools
 import hashlib
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 
-from pdjax import config
-from pdjax.config import ConfigError, Pool, Run, parse_split
-from pdjax.sweep import devices
-from pdjax.workload.workload import Workload
-
-
-@functools.lru_cache(maxsize=8)
-def workload_of(workload: config.Workload) -> Workload:
-  """The built workload; cells often share one.
-
-  Raises:
-    ConfigError: mistakes of the config or of the trace.
-  """
-  from pdjax.workload.build import build
-
-  return build(workload)
-
-
-def unknown_names(run: Run) -> list[str]:
-  """A line for each model or chip that there is not, whatever else is wrong."""
-  from pdjax.models.presets import preset
-  from pdjax.simulate.chips import chip, problems
-
-  named = [pool.chip for pool in run.cluster.pools or ()]
-  chips = dict.fromkeys(filter(None, [run.cluster.chip, *named]))
-  lines = _refusals(lambda: preset(run.model.preset))
-  lines += problems(run.cluster.chips)
-  for name in chips:
-    if name not in run.cluster.chips:
-      lines += _refusals(lambda name=name: chip(name, run.cluster.chips))
-  return lines
-
-
-def inspect(run: Run) -> list[str]:
-  """A line for each thing outside the config that is not as it must be."""
-  from pdjax.metrics import slo
-  from pdjax.schedule.setup import policy_of
-
-  lines = slo.problems(run.slo)
-  lines += _refusals(lambda: workload_of(run.workload))
-  if not _workers_known(run):
-    return lines
-  if run.strategy.kind in config.BUILTIN_STRATEGIES or (
-      ":" in run.strategy.kind
-  ):
-    lines += _refusals(lambda: policy_of(run))
-  if run.backend.kind == "jax":
-    lines += _measured(run)
-  else:
-    lines += _simulated(run)
-  return lines
+from pdjax import checks, config, inputfile, memory
+from pdjax.checks import Check, of_each_pool
+from pdjax.cli import measurable, requests
+from pdjax.cli.requests import built, workload_of
+from pdjax.config import ConfigError, Pool, Run
+from pdjax.engine import capacity
+from pdjax.layout import Layout
+from pdjax.metrics import slo
+from pdjax.models.presets import preset
+from pdjax.schedule.setup import factory_of, policy_of
+from pdjax.simulate import chips
+from pdjax.simulate.cluster import cluster_of
+from pdjax.unknown import look, told
 
 
 def inputs_of(run: Run) -> tuple[str, ...]:
@@ -70,7 +30,7 @@ def inputs_of(run: Run) -> tuple[str, ...]:
   if trace:
     hashes.append(f"trace {trace}")
   if run.model.weights not in config.NAMED_WEIGHTS:
-    with Path(run.model.weights).expanduser().open("rb") as file:
+    with inputfile.path_of(run.model.weights).open("rb") as file:
       digest = hashlib.file_digest(file, "sha256").hexdigest()
     hashes.append(f"weights {digest}")
   return tuple(hashes)
@@ -84,97 +44,117 @@ def _refusals(ask: Callable[[], object]) -> list[str]:
   return []
 
 
-def _workers_known(run: Run) -> bool:
-  if run.cluster.pools is not None:
-    return bool(run.cluster.pools)
-  try:
-    parse_split(run.cluster.split)
-  except ValueError:
-    return False
-  return True
+# Names. -----------------------------------------------------------------------
 
 
-def _simulated(run: Run) -> list[str]:
-  from pdjax.simulate.cluster import cluster_of
-
-  if any(pool.chip is None for pool in config.pools_of(run)):
-    return []  # told already
-  try:
-    cluster = cluster_of(run)
-  except ConfigError as error:
-    return error.errors
-  return list(_too_long(run, cluster.pool_pages))
+def _preset(run: Run) -> Iterable[str]:
+  return _refusals(lambda: preset(run.model.preset))
 
 
-def _too_long(run: Run, pool_pages: tuple[int, ...]) -> Iterator[str]:
-  """A line when no request at all could be served."""
-  from pdjax.schedule.setup import world_of
-
-  try:
-    requests = workload_of(run.workload).requests
-  except ConfigError:
-    return
-  world = world_of(run, pool_pages)
-  holders = world.with_role("C", "D") or world.workers
-  if any(world.could_hold(w, r) for w in holders for r in requests):
-    return
-  shortest = min(r.prompt_tokens + r.max_tokens for r in requests)
-  room = max(w.spec.pool_pages for w in holders) * run.cluster.page_tokens
-  yield (
-      "cluster.kv_tokens: no request fits a worker's KV cache: the shortest"
-      f" needs {shortest} tokens with its answer, the largest cache holds"
-      f" {room}"
-  )
+def _own_chips(run: Run) -> Iterator[str]:
+  for name, figures in run.cluster.chips.items():
+    yield from told(lambda one, of=name: chips.problems({of: one}), figures)
 
 
-# Real devices. -------------------------------------------------------------
+def _chip(run: Run) -> Iterable[str]:
+  return _no_chip(run, run.cluster.chip)
 
 
-def _measured(run: Run) -> list[str]:
-  pools = config.pools_of(run)
-  if any(pool.tp < 1 or pool.count < 1 for pool in pools):
-    return []  # told already
-  lines = _refusals(lambda: _check_engine(run)) + _weights(run.model)
-  try:
-    return lines + list(_too_few(run, pools, devices.devices_of(run)))
-  except ConfigError as error:
-    return lines + error.errors
+def _chips_of_pools(run: Run) -> Iterator[str]:
+  for index, pool in enumerate(run.cluster.pools or ()):
+    for line in told(lambda pool: _no_chip(run, pool.chip), pool):
+      yield f"cluster.pools[{index}].chip:{line.partition(':')[2]}"
 
 
-def _check_engine(run: Run) -> None:
-  from pdjax.engine import capacity
-  from pdjax.models.presets import preset
+def _no_chip(run: Run, name: str | None) -> list[str]:
+  if name is None or name in run.cluster.chips:
+    return []
+  return _refusals(lambda: chips.chip(name, run.cluster.chips))
 
+
+def _slo_names(run: Run) -> Iterator[str]:
+  for index, term in enumerate(run.slo.terms):
+    path = f"slo.terms[{index}]"
+    yield from told(lambda term, at=path: slo.term_problems(at, term), term)
+
+
+NAMES: tuple[Check, ...] = (
+    _preset,
+    _own_chips,
+    _chip,
+    _chips_of_pools,
+    _slo_names,
+)
+"""Of models, chips and metrics."""
+
+
+# The strategy. ----------------------------------------------------------------
+
+
+def _policy_module(run: Run) -> Iterable[str]:
+  kind = run.strategy.kind
+  return _refusals(lambda: factory_of(kind)) if ":" in kind else ()
+
+
+def _policy(run: Run) -> Iterable[str]:
+  if ":" not in run.strategy.kind:
+    return ()
+  look(*run.strategy.options.values())  # before they are given to a factory
+  return _refusals(lambda: policy_of(run))
+
+
+# Model and workers. -----------------------------------------------------------
+
+
+def _simulated(ask: Check) -> Check:
+  """A check of simulated runs only."""
+  return lambda run: ask(run) if run.backend.kind == "simulated" else ()
+
+
+def _laid_out(name: str, *given: str) -> Check:
+  """A degree of parallelism that the model does not allow, `given` others."""
+
+  def check(run: Run) -> Iterator[str]:
+    spec = preset(run.model.preset)
+
+    def fits(pool: Pool, place: str) -> list[str]:
+      degrees = {one: getattr(pool, one) for one in (name, *given)}
+      layout = Layout(**degrees)
+      return _refusals(lambda: memory.check_split(spec, layout, place))
+
+    yield from of_each_pool(run, name, fits)
+
+  return _simulated(check)
+
+
+def _positions(run: Run) -> Iterator[str]:
   spec = preset(run.model.preset)
+  if workload := built(run):
+    yield from capacity.beyond_positions(spec, workload)
+
+
+def _cluster(run: Run) -> Iterator[str]:
+  """Chips without a needed figure, models that do not fit, no room at all."""
   try:
-    workload = workload_of(run.workload)
-  except ConfigError:
-    return  # told already
-  capacity.check(run, spec, workload)
-
-
-def _weights(model: config.Model) -> list[str]:
-  from pdjax.models import fetch
-
-  if model.weights == "random":
-    return []
-  if model.weights == "fetched":
-    return _refusals(lambda: fetch.fetched_path(model.preset))
-  if Path(model.weights).expanduser().is_file():
-    return []
-  return [f"model.weights: no such file {model.weights!r}"]
-
-
-def _too_few(
-    run: Run, pools: tuple[Pool, ...], found: devices.Devices
-) -> Iterator[str]:
-  each = [pool.tp for pool in pools for _ in range(pool.count)]
-  needed = max(each) if run.cluster.share_devices else sum(each)
-  if needed <= found.count:
+    pages = cluster_of(run).pool_pages
+  except ConfigError as error:
+    yield from error.errors
     return
-  way_out = f"; cluster.host_devices={needed} splits the host's CPU"
-  said = "cluster.pools" if run.cluster.pools else "cluster.split"
-  yield (
-      f"{said}: needs {needed} devices, there are {found.count}"
-      f" ({found.kind}){way_out if found.platform == 'cpu' else ''}"
-  )
+  if workload := built(run):
+    yield from capacity.none_fits(run, workload, pages)
+
+
+CHECKS: tuple[Check, ...] = (
+    *checks.CHECKS,
+    *NAMES,
+    _policy_module,
+    _policy,
+    _laid_out("tp"),
+    _laid_out("pp"),
+    _laid_out("ep", "tp", "dp"),
+    *requests.CHECKS,
+    _positions,
+    _simulated(_cluster),
+    *measurable.CHECKS,
+)
+"""All there are, in an order in which each may rely on those before it."""

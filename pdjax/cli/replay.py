@@ -56,7 +56,7 @@ def _config(path: Path) -> Run:
   if not isinstance(tree, dict):
     raise ConfigError([f"{path}: not a JSON object"])
   run, errors = schema.read(tree)
-  if errors := errors or checks.out_of_range(run) or checks.problems(run):
+  if errors := errors or checks.mistakes(run, checks.CHECKS):
     raise ConfigError([f"{path}: {'; '.join(errors)}"])
   return run
 

@@ -5,9 +5,18 @@ what does not fit.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from pdjax.config import ConfigError, Pool, Run, pages_for
+from pdjax import memory
+from pdjax.config import (
+    ConfigError,
+    Pool,
+    Run,
+    pages_for,
+    place_of,
+    pools_of,
+)
+from pdjax.dtypes import Dtypes
 from pdjax.engine.buckets import Kind, Limits, fewest_programs, ladder
 from pdjax.models.spec import ModelSpec
 from pdjax.schedule.setup import worker_pools
@@ -37,76 +46,153 @@ def check(run: Run, spec: ModelSpec, workload: Workload) -> None:
   Raises:
     ConfigError: a line for each mistake.
   """
-  errors = [spec.unrunnable] if spec.unrunnable else []
-  errors += _pool_errors(run, spec)
-  errors += _length_errors(run, spec, workload)
-  errors = errors or _program_errors(run, spec, workload)
+  errors = [
+      *unrunnable(spec),
+      *pipelines(run),
+      *shared_devices(run),
+      *unfit_heads(run, spec),
+      *empty_pools(run),
+      *beyond_positions(spec, workload),
+      *none_fits(run, workload, pool_pages_of(run)),
+  ]
+  errors = errors or list(too_few_programs(run, spec, workload))
   if errors:
     raise ConfigError(list(dict.fromkeys(errors)))
 
 
-def _program_errors(run: Run, spec: ModelSpec, workload: Workload) -> list[str]:
-  needed = max(map(fewest_programs, limits_of(run, spec, workload)))
-  if run.engine.max_programs >= needed:
-    return []
-  return [
-      f"engine.max_programs: must be at least {needed} for the steps of this"
-      f" run, got {run.engine.max_programs}"
-  ]
+def unrunnable(spec: ModelSpec) -> Iterator[str]:
+  """A line if the engine's transformer does not implement the model."""
+  if spec.unrunnable:
+    yield f"model.preset: {spec.unrunnable}"
 
 
-def _pool_errors(run: Run, spec: ModelSpec) -> list[str]:
-  errors = []
-  for pool, pages in zip(worker_pools(run), pool_pages_of(run), strict=True):
+def pipelines(run: Run) -> Iterator[str]:
+  """A line for each pool that asks for stages."""
+  for index, pool in enumerate(pools_of(run)):
     if pool.pp > 1:
-      errors.append(
-          f"cluster.pp: {pool.pp} for role {pool.role}; pipeline parallelism"
-          " is simulated only, backend.kind='jax' needs pp=1"
+      yield (
+          f"{place_of(run, index, 'pp')}: {pool.pp} for role {pool.role};"
+          " pipeline parallelism is simulated only, backend.kind='jax' needs"
+          " pp=1"
       )
-    if pool.tp > 1 and run.cluster.share_devices:
-      errors.append(
+
+
+def shared_devices(run: Run) -> Iterator[str]:
+  """A line for each pool that cannot share devices."""
+  for pool in pools_of(run) if run.cluster.share_devices else ():
+    if pool.tp > 1:
+      yield (
           f"cluster.share_devices: needs tp=1, role {pool.role} has {pool.tp};"
           " collectives of two workers on the same devices could wait for each"
           " other"
       )
+
+
+def unfit_heads(run: Run, spec: ModelSpec) -> Iterator[str]:
+  """A line for each pool whose `tp` does not fit the model."""
+  for index, pool in enumerate(pools_of(run)):
     if mistake := spec.tp_error(pool.tp):
-      errors.append(f"cluster.tp: {mistake}")
-    if not pages:
-      errors.append(
-          f"cluster.kv_tokens: {pool.kv_tokens} is less than one page of"
-          f" {run.cluster.page_tokens} tokens (cluster.page_tokens)"
+      yield f"{place_of(run, index, 'tp')}: {mistake}"
+
+
+def empty_pools(run: Run) -> Iterator[str]:
+  """A line for each pool that is smaller than a page."""
+  for index, pool in enumerate(pools_of(run)):
+    kv_tokens = pool.kv_tokens or DEFAULT_KV_TOKENS
+    if kv_tokens < run.cluster.page_tokens:
+      yield (
+          f"{place_of(run, index, 'kv_tokens')}: {kv_tokens} is less than one"
+          f" page of {run.cluster.page_tokens} tokens (cluster.page_tokens)"
       )
-  return errors
 
 
-def _length_errors(run: Run, spec: ModelSpec, workload: Workload) -> list[str]:
+def beyond_positions(spec: ModelSpec, workload: Workload) -> Iterator[str]:
+  """A line if requests are longer than the model's positions reach."""
   lengths = [r.prompt_tokens + r.max_tokens for r in workload.requests]
-  if not lengths:
-    return ["workload: it has no request"]
-  errors = []
   most = spec.max_position_embeddings
   beyond = sum(length > most for length in lengths)
   if beyond:
-    errors.append(
+    yield (
         f"workload: {beyond} of {len(lengths)} requests are longer than the"
         f" {most} positions of {spec.name} (the longest has {max(lengths)}"
         " tokens); cut them with workload.max_prompt_tokens and"
         " workload.max_output_tokens"
     )
-  room = largest_request_tokens(run)
-  if min(lengths) > room:
-    errors.append(
-        f"workload: no request fits: the shortest has {min(lengths)} tokens"
-        f" with its answer, a worker's KV pool holds {room}; raise"
-        " cluster.kv_tokens"
+
+
+def none_fits(
+    run: Run, workload: Workload, pool_pages: Sequence[int]
+) -> Iterator[str]:
+  """A line if there is no request that workers could serve.
+
+  `pool_pages`: usable pages of each worker. Prompts are held by any worker
+  that prefills, whole requests by any that decodes.
+  """
+  if not workload.requests:
+    yield "workload: it has no request"
+    return
+  held = {
+      "PC": ("prompt", [r.prompt_tokens for r in workload.requests]),
+      "DC": (
+          "request",
+          [r.prompt_tokens + r.max_tokens for r in workload.requests],
+      ),
+  }
+  for roles, (what, lengths) in held.items():
+    room = _room_tokens(run, pool_pages, roles)
+    if room and min(lengths) > room:
+      yield (
+          f"cluster.kv_tokens: no {what} fits a worker's KV cache: the"
+          f" shortest has {min(lengths)} tokens"
+          f"{' with its answer' if what == 'request' else ''}, the largest"
+          f" cache holds {room}"
+      )
+      return
+
+
+def too_few_programs(
+    run: Run, spec: ModelSpec, workload: Workload
+) -> Iterator[str]:
+  """A line if the steps of this run need more programs than are allowed."""
+  needed = max(map(fewest_programs, limits_of(run, spec, workload)))
+  if run.engine.max_programs < needed:
+    yield (
+        f"engine.max_programs: must be at least {needed} for the steps of this"
+        f" run, got {run.engine.max_programs}"
     )
-  return errors
+
+
+def memory_bytes(run: Run, spec: ModelSpec, workload: Workload) -> int:
+  """Of all workers together: weights, pools, and the largest pass of each."""
+  total, weighed = 0, set()
+  limits = limits_of(run, spec, workload)
+  pools = zip(worker_pools(run), pool_pages_of(run), limits, strict=True)
+  for worker, (pool, pages, limit) in enumerate(pools):
+    need = memory.footprint(
+        spec,
+        dtypes=Dtypes.all(run.model.dtype),
+        layout=pool.layout,
+        page_tokens=run.cluster.page_tokens,
+        step_tokens=limit.B + limit.U,
+        max_num_seqs=limit.B,
+    )
+    place = "shared" if run.cluster.share_devices else worker
+    weights = 0 if place in weighed else need.weight_bytes
+    weighed.add(place)
+    kv = (pages + 1) * need.page_bytes
+    total += pool.tp * (weights + kv + need.activation_bytes)
+  return total
 
 
 def largest_request_tokens(run: Run) -> int:
   """Tokens, with the answer, of the largest request any worker can decode."""
-  pools = zip(worker_pools(run), pool_pages_of(run), strict=True)
-  pages = [pages for pool, pages in pools if pool.role != "P"]
+  return _room_tokens(run, pool_pages_of(run), "DC")
+
+
+def _room_tokens(run: Run, pool_pages: Sequence[int], roles: str) -> int:
+  """Tokens that the largest cache of a worker of these roles holds."""
+  pools = zip(worker_pools(run), pool_pages, strict=True)
+  pages = [pages for pool, pages in pools if pool.role in roles]
   return max(pages, default=0) * run.cluster.page_tokens
 
 
@@ -149,12 +235,16 @@ def _limits(
 ) -> Limits:
   strategy, page_tokens = run.strategy, run.cluster.page_tokens
   longest = min(max(lengths), pool_pages * page_tokens)
-  budget = pool.chunk_size or min(
+  seqs = pool.max_num_seqs or strategy.max_num_seqs
+  rows = min(seqs, len(lengths), pool_pages)
+  budget = min(
       strategy.max_num_batched_tokens or 8192, max(longest, LEAST_PASS_TOKENS)
   )
-  seqs = pool.max_num_seqs or strategy.max_num_seqs
+  if pool.chunk_size is not None:
+    # No pass is larger than all prompts that a worker holds at a time.
+    budget = min(pool.chunk_size, max(rows * longest, LEAST_PASS_TOKENS))
   return Limits(
-      B=min(seqs, len(lengths), pool_pages),
+      B=rows,
       U=budget,
       M=pages_for(longest, page_tokens),
       kinds=kinds_of(run, pool),

@@ -14,6 +14,7 @@ or never finished is not good. Limits are in seconds.
 
 import dataclasses
 import difflib
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -85,20 +86,27 @@ def terms_of(slo: SLO) -> tuple[Term, ...]:
 
 def problems(slo: SLO) -> list[str]:
   """A line for each term that names what does not exist."""
-  lines = []
-  for index, (metric, statistic, scope, _) in enumerate(slo.terms):
-    path = f"slo.terms[{index}]"
-    if scope not in SCOPES:
-      lines.append(_unknown(path, "scope", scope, SCOPES))
-      continue
-    metrics = REQUEST_METRICS if scope == "request" else RUN_METRICS
-    statistics = ("value",) if scope == "request" else RUN_STATISTICS
-    if metric not in metrics:
-      lines.append(_unknown(path, f"{scope} metric", metric, metrics))
-    if statistic not in statistics:
-      kind = f"{scope} statistic"
-      lines.append(_unknown(path, kind, statistic, statistics))
-  return lines
+  return [
+      line
+      for index, term in enumerate(slo.terms)
+      for line in term_problems(f"slo.terms[{index}]", term)
+  ]
+
+
+def term_problems(
+    path: str, term: tuple[str, str, str, float]
+) -> Iterator[str]:
+  """A line for each name in a term that does not exist."""
+  metric, statistic, scope, _ = term
+  if scope not in SCOPES:
+    yield _unknown(path, "scope", scope, SCOPES)
+    return
+  metrics = REQUEST_METRICS if scope == "request" else RUN_METRICS
+  statistics = ("value",) if scope == "request" else RUN_STATISTICS
+  if metric not in metrics:
+    yield _unknown(path, f"{scope} metric", metric, metrics)
+  if statistic not in statistics:
+    yield _unknown(path, f"{scope} statistic", statistic, statistics)
 
 
 def _unknown(path: str, kind: str, name: str, allowed: tuple[str, ...]) -> str:

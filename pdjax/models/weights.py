@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from pdjax import config
+from pdjax import config, inputfile
 from pdjax import mesh as meshes
 from pdjax.models import fetch, gguf_file
 from pdjax.models.spec import ModelSpec
@@ -59,13 +59,12 @@ def weights_path(model: config.Model) -> pathlib.Path | None:
     return None
   if model.weights == "fetched":
     return fetch.fetched_path(model.preset)
-  path = pathlib.Path(model.weights)
-  if not path.is_file():
+  if reason := inputfile.refusal(model.weights):
     raise config.ConfigError([
-        f"model.weights: no file {model.weights!r}; allowed are 'random',"
+        f"model.weights: {model.weights!r} {reason}; allowed are 'random',"
         " 'fetched' or the path of a GGUF file"
     ])
-  return path
+  return inputfile.path_of(model.weights)
 
 
 def random_weight(weight: Weight, *, seed: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ def placement_of(run: Run) -> Placement:
 
 def _users_policy(run: Run) -> Policy:
   kind = run.strategy.kind
-  made = _call(kind, run.strategy.options)
+  made = _made(kind, factory_of(kind), run.strategy.options)
   if hasattr(made, "decide"):
     return made
   if hasattr(made, "batch"):
@@ -91,21 +91,31 @@ def _users_policy(run: Run) -> Policy:
   ])
 
 
-def _call(kind: str, options: dict[str, Any]) -> Any:
-  """Imports `module:factory`, looking in the current folder too."""
+def factory_of(kind: str) -> Callable[..., Any]:
+  """Imports `module:factory`, looking in the current folder too.
+
+  Raises:
+    ConfigError: there is no such module or factory, or importing it fails.
+  """
   module_name, _, factory = kind.partition(":")
   here = str(Path.cwd())
   if here not in sys.path:
     sys.path.append(here)
   try:
-    made = getattr(importlib.import_module(module_name), factory)
-  except Exception as error:  # whatever a user's module raises
+    found = getattr(importlib.import_module(module_name), factory)
+  except (Exception, SystemExit) as error:  # whatever a user's module raises
     reason = f"{type(error).__name__}: {error}"
     raise ConfigError([f"strategy.kind: {kind!r}: {reason}"]) from error
-  try:
-    return made(**options)
-  except TypeError as error:
-    raise ConfigError(
-        [f"strategy.options of {kind!r}: {error}"]
-    ) from error
+  if not callable(found):
+    raise ConfigError([f"strategy.kind: {kind!r} is no factory: not callable"])
+  return found
 
+
+def _made(kind: str, factory: Callable[..., Any], options: dict) -> Any:
+  try:
+    return factory(**options)
+  except TypeError as error:
+    reason = str(error)
+  except (Exception, SystemExit) as error:  # whatever a user's factory raises
+    reason = f"{type(error).__name__}: {error}"
+  raise ConfigError([f"strategy.options of {kind!r}: {reason}"])

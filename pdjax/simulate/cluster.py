@@ -14,7 +14,6 @@ from pdjax.config import (
     Model,
     Pool,
     Run,
-    pages_for,
 )
 from pdjax.dtypes import BITS, Dtypes
 from pdjax.models.presets import preset
@@ -108,10 +107,10 @@ def _cost(run: Run, pool: Pool, scalars: Scalars | None) -> AnalyticalCost:
 
 
 def _pool_pages(run: Run, pool: Pool, cost: AnalyticalCost) -> int:
-  """What the config says, or else what the memory leaves."""
+  """Whole pages of what the config says, or else what the memory leaves."""
   page_tokens = run.cluster.page_tokens
   if pool.kv_tokens is not None:
-    return pages_for(pool.kv_tokens, page_tokens)
+    return pool.kv_tokens // page_tokens
   max_num_seqs = pool.max_num_seqs or run.strategy.max_num_seqs
   prompt_tokens = (
       pool.chunk_size or run.strategy.max_num_batched_tokens or 8192

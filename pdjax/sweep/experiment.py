@@ -13,6 +13,7 @@ sections besides those of `config.Run`:
           are done; folder is the experiment's, say(text) prints a line
   reads   name of an earlier block: `then` gets that block's folder, and this
           block has no cells of its own
+  repeat  the number of an equal run, for noise floors; may be swept too
   blocks  {name: experiment}
 
 Fields are nested as in `Run` or dotted: {"strategy": {"chunk_size": (128,
@@ -24,12 +25,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pdjax import fieldtypes, schema
-from pdjax.config import ConfigError, Run
-from pdjax.sweep.cells import Said, Sweep
+from pdjax.config import Run
+from pdjax.fieldtypes import nearest, shown
+from pdjax.sweep.only import Only, only_of
 from pdjax.sweep.overrides import Flag, extend, override
+from pdjax.sweep.section import fields_of, sweep_of
+from pdjax.sweep.spread import REPEAT, Sweep
+from pdjax.unknown import UNKNOWN
 
 _OWN = ("name", "sweep", "then", "reads")
-_SWEEP = ("grid", "zip", "cases", "seeds")
+_NAME_CHARACTERS = 100
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,208 +43,176 @@ class Experiment:
 
   name: str
   """Of the folder of results; a block's is `config/block`."""
+  block: str = ""
+  """The block's own name."""
   tree: schema.Tree
   sweep: Sweep = Sweep()
+  only: Only = ()
+  """Which of the cells are wanted; all by default."""
   then: str = ""
   reads: str = ""
   """Name of the experiment whose results `then` reads; no cells of its own."""
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Asked:
+  """What a command line says about experiments; with blocks, of one."""
+
+  overrides: Sequence[Flag] = ()
+  sweeps: Sequence[Flag] = ()
+  only: Sequence[Flag] = ()
+
+
 def experiments_of(
-    tree: Mapping,
-    name: str,
-    overrides: Sequence[Flag] = (),
-    sweeps: Sequence[Flag] = (),
+    tree: Mapping, name: str, asked: Asked | None = None
 ) -> tuple[list[Experiment], list[str]]:
   """The experiments of a config with the command line's changes.
 
   Also a line for each mistake of shape and of the command line; what is wrong
-  is left out, so that the rest can be checked.
-
-  Raises:
-    ConfigError: no experiment can be made out at all.
+  is left out or unknown, so that the rest can be checked.
   """
+  asked = asked or Asked()
   errors: list[str] = []
-  renamed = [text for path, text in overrides if path == "name"]
-  name = _name(renamed[-1] if renamed else tree.get("name", name))
-  blocks = tree.get("blocks")
-  parts = {name: tree} if blocks is None else _blocks(tree, name)
-  flags = [flag for flag in overrides if flag[0] != "name"]
-  own = _shared_out(flags, parts, blocks, errors)
-  own_sweeps = _shared_out(sweeps, parts, blocks, errors)
+  name, asked = _named(tree.get("name", name), asked, errors)
+  if tree.get("blocks") is None:
+    return [_experiment(tree, name, name, asked, errors)], errors
+  blocks = _blocks(tree, errors)
+  shares = _shared_out(asked, blocks, errors)
   experiments = []
-  for full, part in parts.items():
-    one = _experiment(part, full, name, errors)
-    override(one.tree, one.sweep, own[full], errors)
-    sweep = extend(one.sweep, own_sweeps[full], errors)
-    experiments.append(dataclasses.replace(one, sweep=sweep))
+  for key, block in blocks.items():
+    told: list[str] = []
+    one = _experiment(block, f"{name}/{key}", name, shares[key], told)
+    experiments.append(dataclasses.replace(one, block=key))
+    errors += [f"{key}: {line}" for line in told]
   return experiments, errors
 
 
-def _name(name: Any) -> str:
-  if not isinstance(name, str) or not name or set(name) & set("/\\\0"):
-    raise ConfigError([f"name: expected a folder's name, got {name!r}"])
-  return name
+def _named(name: Any, asked: Asked, errors: list[str]) -> tuple[str, Asked]:
+  """The experiment's name, and the flags that do not rename it."""
+  names = [text for path, text in asked.overrides if path == "name"]
+  rest = [flag for flag in asked.overrides if flag[0] != "name"]
+  name = names[-1] if names else name
+  errors += _no_file_name("name", name)
+  return str(name), dataclasses.replace(asked, overrides=rest)
 
 
-def _blocks(tree: Mapping, name: str) -> dict[str, Mapping]:
-  blocks = tree["blocks"]
-  if not isinstance(blocks, Mapping) or not blocks:
-    raise ConfigError(["blocks: expected named experiments, {name: config}"])
-  errors = [
+def _no_file_name(where: str, name: Any) -> list[str]:
+  """A line if results cannot be kept in a folder of that name."""
+  plain = (
+      isinstance(name, str)
+      and 0 < len(name) <= _NAME_CHARACTERS
+      and name.isprintable()
+      and not name.startswith(".")
+      and not set(name) & set("/\\")
+  )
+  return [] if plain else [
+      f"{where}: expected the name of a folder, up to {_NAME_CHARACTERS}"
+      f" characters without '/' and not starting with '.', got {shown(name)}"
+  ]
+
+
+def _blocks(tree: Mapping, errors: list[str]) -> dict[str, Mapping]:
+  """The blocks that are experiments, by key."""
+  errors += [
       f"{key}: a config with blocks has only name beside them"
       for key in tree
       if key not in ("name", "blocks")
   ]
-  errors += [
-      f"blocks.{key}: expected an experiment, got {block!r}"
+  blocks = tree["blocks"]
+  if not isinstance(blocks, Mapping) or not blocks:
+    errors.append("blocks: expected named experiments, {name: config}")
+    return {}
+  for key, block in blocks.items():
+    errors += _no_file_name("blocks", key)
+    if not isinstance(block, Mapping):
+      errors.append(f"blocks.{key}: expected an experiment, got {shown(block)}")
+      continue
+    errors += [
+        f"blocks.{key}.{word}: a block has none of its own"
+        for word in ("name", "blocks")
+        if word in block
+    ]
+  return {
+      str(key): {k: v for k, v in block.items() if k not in ("name", "blocks")}
       for key, block in blocks.items()
-      if not isinstance(block, Mapping)
-  ]
-  if errors:
-    raise ConfigError(errors)
-  return {f"{name}/{key}": block for key, block in blocks.items()}
+      if isinstance(block, Mapping)
+  }
 
 
 def _shared_out(
-    flags: Sequence[Flag], parts: Mapping, blocks: Any, errors: list[str]
-) -> dict[str, list[Flag]]:
-  """Each experiment's flags; with blocks their paths start with a name."""
-  if blocks is None:
-    return {name: list(flags) for name in parts}
-  by_key = {name.partition("/")[2]: name for name in parts}
-  shares: dict[str, list[Flag]] = {name: [] for name in parts}
-  for path, text in flags:
-    key, _, rest = path.partition(".")
-    if key in by_key and rest:
-      shares[by_key[key]].append((rest, text))
-    else:
-      errors.append(
-          f"{path}: this config has blocks; start with one of"
-          f" {', '.join(by_key)}, as in {next(iter(by_key))}.{path}"
-      )
+    asked: Asked, blocks: Mapping, errors: list[str]
+) -> dict[str, Asked]:
+  """Each block's flags; their paths start with its name."""
+  shares = {key: _share(asked, key) for key in blocks}
+  flags = (*asked.overrides, *asked.sweeps, *asked.only)
+  errors += [
+      f"{path}: this config has blocks; start with one of {', '.join(blocks)},"
+      f" as in {next(iter(blocks))}.{path}"
+      for path, _ in flags
+      if blocks and not any(path.startswith(f"{key}.") for key in blocks)
+  ]
   return shares
 
 
+def _share(asked: Asked, key: str) -> Asked:
+  def own(flags: Sequence[Flag]) -> list[Flag]:
+    return [
+        (path.removeprefix(f"{key}."), text)
+        for path, text in flags
+        if path.startswith(f"{key}.")
+    ]
+
+  return Asked(
+      overrides=own(asked.overrides),
+      sweeps=own(asked.sweeps),
+      only=own(asked.only),
+  )
+
+
 def _experiment(
-    tree: Mapping, name: str, parent: str, errors: list[str]
+    tree: Mapping, name: str, parent: str, asked: Asked, errors: list[str]
 ) -> Experiment:
-  words = {}
-  for key in ("then", "reads"):
-    words[key] = tree.get(key, "")
-    if not isinstance(words[key], str):
-      errors.append(f"{key}: expected a string, got {words[key]!r}")
-      words[key] = ""
-  rest = {key: value for key, value in tree.items() if key not in _OWN}
-  if words["reads"]:
-    if rest or tree.get("sweep"):
-      errors.append("reads: such a block has no fields of a run and no sweep")
-    words["reads"] = f"{parent}/{words['reads']}"
+  then, reads = (_word(tree, key, errors) for key in ("then", "reads"))
+  fields = _run_fields(tree, errors)
+  said = tree.get("sweep")
+  sweep = Sweep() if said is None else sweep_of(said, errors)
+  override(fields, sweep, list(asked.overrides), errors)
+  set_by_flags = [path for path, _ in asked.overrides]
+  sweep = extend(sweep, list(asked.sweeps), set_by_flags, errors)
+  only = only_of(asked.only, errors)
+  if reads and (fields or sweep or only):
+    errors.append("reads: such a block has no fields of a run and no sweep")
   return Experiment(
       name=name,
-      tree=_run_fields(rest, errors),
-      sweep=_sweep(tree.get("sweep") or {}, errors),
-      **words,
+      tree=fields,
+      sweep=sweep,
+      only=only,
+      then=then,
+      reads=f"{parent}/{reads}" if reads else "",
   )
+
+
+def _word(tree: Mapping, key: str, errors: list[str]) -> str:
+  word = tree.get(key) or ""
+  if isinstance(word, str):
+    return word
+  errors.append(f"{key}: expected a string, got {shown(word)}")
+  return ""
 
 
 def _run_fields(tree: Mapping, errors: list[str]) -> schema.Tree:
   """Nested fields of a run; the sections' names are checked with ours."""
-  known = (*fieldtypes.hints_of(Run), *_OWN, "blocks")
+  sections = fieldtypes.hints_of(Run)
+  known = (*sections, *_OWN, "blocks", REPEAT)
+  rest = {key: value for key, value in tree.items() if key not in _OWN}
   nested: schema.Tree = {}
-  for key, value in tree.items():
-    section = str(key).partition(".")[0]
-    if section not in known:
-      errors.append(fieldtypes.unknown("", section, known))
+  for path, value in fields_of("config", rest, errors).items():
+    section = path.partition(".")[0]
+    if section in known:
+      schema.put(nested, path, value)
       continue
-    try:
-      for path, leaf in schema.leaves({key: value}).items():
-        schema.put(nested, path, leaf)
-    except ConfigError as error:
-      errors += error.errors
+    errors.append(fieldtypes.unknown("", section, known))
+    # What was meant by it is not known either.
+    if (close := nearest(section, known)) in sections:
+      nested.setdefault(str(close), UNKNOWN)
   return nested
-
-
-def _sweep(tree: Any, errors: list[str]) -> Sweep:
-  if not isinstance(tree, Mapping):
-    errors.append(f"sweep: expected a section, got {tree!r}")
-    return Sweep()
-  errors += [
-      fieldtypes.unknown("sweep.", str(key), _SWEEP)
-      for key in tree
-      if key not in _SWEEP
-  ]
-  parts: dict[str, Any] = {}
-  readers = {"grid": _columns, "zip": _zip, "cases": _cases, "seeds": _seeds}
-  for key, reader in readers.items():
-    try:
-      parts[key] = reader(f"sweep.{key}", tree.get(key) or {})
-    except ConfigError as error:
-      errors += error.errors
-  return Sweep(**parts)
-
-
-def _seeds(path: str, seeds: Any) -> tuple[int, ...]:
-  if seeds and not isinstance(seeds, (tuple, list)):
-    raise ConfigError([f"{path}: expected a tuple of integers, got {seeds!r}"])
-  return tuple(seeds)
-
-
-def _zip(path: str, tree: Any) -> tuple[tuple[str, tuple], ...]:
-  columns = _columns(path, tree)
-  counts = {field: len(values) for field, values in columns}
-  if len(set(counts.values())) > 1:
-    shown = ", ".join(f"{field} {count}" for field, count in counts.items())
-    raise ConfigError([f"{path}: fields need equally many values: {shown}"])
-  return columns
-
-
-def _fields(path: str, tree: Any) -> Said:
-  """Values by field; `repeat` is not a field of a run but may vary."""
-  if not isinstance(tree, Mapping):
-    raise ConfigError([f"{path}: expected {{field: ...}}, got {tree!r}"])
-  repeat = {key: tree[key] for key in tree if key == "repeat"}
-  rest = {key: value for key, value in tree.items() if key != "repeat"}
-  try:
-    return schema.leaves(rest) | repeat
-  except ConfigError as error:
-    raise ConfigError([f"{path}: {line}" for line in error.errors]) from None
-
-
-def _columns(path: str, tree: Any) -> tuple[tuple[str, tuple], ...]:
-  columns = _fields(path, tree)
-  errors = [
-      f"{path}.{field}: expected a tuple of values, got {values!r}"
-      for field, values in columns.items()
-      if not isinstance(values, (tuple, list)) or not values
-  ]
-  if errors:
-    raise ConfigError(errors)
-  return tuple((field, tuple(values)) for field, values in columns.items())
-
-
-def _cases(path: str, tree: Any) -> tuple[tuple[str, Said], ...]:
-  if isinstance(tree, Mapping):
-    return tuple(
-        (str(name), _fields(f"{path}.{name}", case))
-        for name, case in tree.items()
-    )
-  if not isinstance(tree, (tuple, list)):
-    raise ConfigError([f"{path}: expected cases, got {tree!r}"])
-  return tuple(
-      _case(f"{path}[{index}]", case) for index, case in enumerate(tree)
-  )
-
-
-def _case(path: str, tree: Any) -> tuple[str, Said]:
-  """One case of a tuple; `name` is its label, else what it sets."""
-  named = isinstance(tree, Mapping) and "name" in tree
-  rest = {k: v for k, v in tree.items() if k != "name"} if named else tree
-  fields = _fields(path, rest)
-  return (str(tree["name"]) if named else _case_name(fields)), fields
-
-
-def _case_name(said: Said) -> str:
-  return " ".join(
-      f"{field.rpartition('.')[2]}={value}" for field, value in said.items()
-  )

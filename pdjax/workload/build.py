@@ -7,6 +7,7 @@ law leaves the draws of the others as they were.
 """
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -35,7 +36,7 @@ def build(workload: config.Workload) -> Workload:
   if workload.kind != "synthetic":
     try:
       trace = traces.read(workload.kind, workload.path)
-      errors += _unfit(workload, trace)
+      errors += [line for fit in FITS for line in fit(workload, trace)]
     except ConfigError as error:
       errors += error.errors
   if errors:
@@ -45,24 +46,30 @@ def build(workload: config.Workload) -> Workload:
   return _synthetic(workload)
 
 
-def _unfit(workload: config.Workload, trace: Trace) -> list[str]:
-  """What is asked of the trace that it does not have."""
-  skip, wanted = max(0, workload.skip_requests), workload.num_requests
+def _too_few(workload: config.Workload, trace: Trace) -> Iterator[str]:
+  skip, wanted = workload.skip_requests, workload.num_requests
   count = len(trace.columns)
   left = count - skip
   has = f"{trace.source} has {count} requests"
-  errors = []
   if left < 1:
-    errors.append(f"workload.skip_requests={skip}: {has}, none would be left")
+    yield f"workload.skip_requests={skip}: {has}, none would be left"
   elif wanted is not None and wanted > left:
     after = f", {left} after skipping {skip}" if skip else ""
-    errors.append(f"workload.num_requests={wanted}: {has}{after}")
+    yield f"workload.num_requests={wanted}: {has}{after}"
+
+
+def _too_slow(workload: config.Workload, trace: Trace) -> Iterator[str]:
+  if arrival_of(workload) != "trace":
+    return
   if trace.columns.arrival_ps[-1] * workload.time_scale > arrivals.LIMIT_PS:
-    errors.append(
+    yield (
         f"workload.time_scale={workload.time_scale!r}: the trace would last"
         f" longer than the limit of {arrivals.LIMIT_TEXT}"
     )
-  return errors
+
+
+FITS = (_too_few, _too_slow)
+"""What is asked of a trace that it does not have, a line each."""
 
 
 def _synthetic(workload: config.Workload) -> Workload:

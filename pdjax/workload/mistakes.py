@@ -4,14 +4,28 @@ One clear line a mistake. Whether a field is read at all is asked elsewhere.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from pdjax import config
+from pdjax.fieldtypes import shown
 from pdjax.workload import mooncake
 from pdjax.workload.lengths import MAX_TOKENS
 
+Check = Callable[[config.Workload], Iterable[str]]
+
+MAX_REQUESTS = 10**6
+"""Of one run: beyond, a log no longer fits a common machine."""
+
 _RATED = ("poisson", "gamma", "constant")
 
+_COUNTS = {
+    "num_requests": (1, MAX_REQUESTS),
+    "skip_requests": (0, MAX_TOKENS),
+    "max_prompt_tokens": (1, MAX_TOKENS),
+    "max_output_tokens": (1, MAX_TOKENS),
+    "max_tokens": (1, MAX_TOKENS),
+    "seed": (0, 2**63 - 1),
+}
 _SCALES = {
     "rate": (1e-9, 1e9),
     "arrival_cv": (1e-3, 1e3),
@@ -29,37 +43,19 @@ def arrival_of(workload: config.Workload) -> str:
 
 def mistakes(workload: config.Workload) -> list[str]:
   """A line for each mistake, all of them."""
-  return [
-      *_out_of_range(workload),
-      *_arrival(workload),
-      *_lengths(workload),
-      *_blocks(workload),
-      *_protocol(workload),
-  ]
+  return [line for check in CHECKS for line in check(workload)]
 
 
-def _out_of_range(workload: config.Workload) -> Iterator[str]:
-  positive = (
-      "num_requests",
-      "max_prompt_tokens",
-      "max_output_tokens",
-      "max_tokens",
-  )
-  for name in positive:
-    value = getattr(workload, name)
-    if value is not None and not 1 <= value <= MAX_TOKENS:
-      yield f"workload.{name}={value}: must be from 1 to {MAX_TOKENS}"
-  for name in ("skip_requests", "seed"):
-    value = getattr(workload, name)
-    if value < 0:
-      yield f"workload.{name}={value}: must not be negative"
-  for name, (low, high) in _SCALES.items():
+def _out_of_range(name: str, low: float, high: float) -> Check:
+  def check(workload: config.Workload) -> Iterator[str]:
     value = getattr(workload, name)
     if value is not None and not low <= value <= high:
       yield (
-          f"workload.{name}={value!r}: must be positive, from {low:g} to"
-          f" {high:g}"
+          f"workload.{name}={shown(value)}: must be from {low:g} to"
+          f" {high:.10g}"
       )
+
+  return check
 
 
 def _arrival(workload: config.Workload) -> Iterator[str]:
@@ -76,48 +72,60 @@ def _arrival(workload: config.Workload) -> Iterator[str]:
     )
 
 
-def _lengths(workload: config.Workload) -> Iterator[str]:
-  if workload.kind == "synthetic":
-    yield from _law("workload.prompt", workload.prompt)
-    yield from _law("workload.output", workload.output)
+def _of_each_law(
+    check: Callable[[str, config.Lengths], Iterable[str]]
+) -> tuple[Check, Check]:
+  """The check asked about prompts and about answers that are drawn."""
 
+  def of(name: str) -> Check:
+    def checked(workload: config.Workload) -> Iterator[str]:
+      if workload.kind == "synthetic":
+        yield from check(f"workload.{name}", getattr(workload, name))
 
-def _law(name: str, lengths: config.Lengths) -> Iterator[str]:
-  if lengths.kind == "empirical":
-    yield from _values(name, lengths)
-  else:
-    yield from _mean(name, lengths)
-  if lengths.kind == "lognormal":
-    yield from _bounds(name, lengths)
+    return checked
+
+  return of("prompt"), of("output")
 
 
 def _mean(name: str, lengths: config.Lengths) -> Iterator[str]:
+  if lengths.kind == "empirical":
+    return
   if not 1 <= lengths.mean <= MAX_TOKENS:
     yield f"{name}.mean={lengths.mean!r}: must be from 1 to {MAX_TOKENS}"
   elif lengths.kind == "fixed" and lengths.mean != math.floor(lengths.mean):
     yield f"{name}.mean={lengths.mean!r}: a fixed length is a whole number"
 
 
-def _bounds(name: str, lengths: config.Lengths) -> Iterator[str]:
-  if not 0 <= lengths.cv <= 100:
+def _cv(name: str, lengths: config.Lengths) -> Iterator[str]:
+  if lengths.kind == "lognormal" and not 0 <= lengths.cv <= 100:
     yield f"{name}.cv={lengths.cv!r}: must be from 0 to 100"
-  if not 1 <= lengths.low <= MAX_TOKENS:
-    yield f"{name}.low={lengths.low}: must be from 1 to {MAX_TOKENS}"
-  if lengths.high is not None and not lengths.low <= lengths.high <= MAX_TOKENS:
+
+
+def _low(name: str, lengths: config.Lengths) -> Iterator[str]:
+  if lengths.kind == "lognormal" and not 1 <= lengths.low <= MAX_TOKENS:
+    yield f"{name}.low={shown(lengths.low)}: must be from 1 to {MAX_TOKENS}"
+
+
+def _high(name: str, lengths: config.Lengths) -> Iterator[str]:
+  low, high = lengths.low, lengths.high
+  if lengths.kind != "lognormal" or high is None:
+    return
+  if not low <= high <= MAX_TOKENS:
     yield (
-        f"{name}.high={lengths.high}: must be from low={lengths.low} to"
-        f" {MAX_TOKENS}"
+        f"{name}.high={shown(high)}: must be from low={low} to {MAX_TOKENS}"
     )
 
 
 def _values(name: str, lengths: config.Lengths) -> Iterator[str]:
+  if lengths.kind != "empirical":
+    return
   wrong = [value for value in lengths.values if not 1 <= value <= MAX_TOKENS]
   if not lengths.values:
     yield f"{name}.values: kind='empirical' needs at least one length"
   if wrong:
     yield (
         f"{name}.values: {len(wrong)} of {len(lengths.values)} are not from 1"
-        f" to {MAX_TOKENS}, the first is {wrong[0]}"
+        f" to {MAX_TOKENS}, the first is {shown(wrong[0])}"
     )
 
 
@@ -142,3 +150,18 @@ def _protocol(workload: config.Workload) -> Iterator[str]:
         f"workload.protocol={workload.protocol!r}: not available yet: use"
         " 'count'"
     )
+
+
+CHECKS: tuple[Check, ...] = (
+    *(_out_of_range(name, *ends) for name, ends in _COUNTS.items()),
+    *(_out_of_range(name, *ends) for name, ends in _SCALES.items()),
+    _arrival,
+    *_of_each_law(_mean),
+    *_of_each_law(_cv),
+    *_of_each_law(_low),
+    *_of_each_law(_high),
+    *_of_each_law(_values),
+    _blocks,
+    _protocol,
+)
+"""Each reads few fields, and may rely on those before it."""

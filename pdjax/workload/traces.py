@@ -5,7 +5,6 @@ missing last line end are tolerated. A file with bad rows is refused as a whole.
 """
 
 import dataclasses
-import difflib
 import hashlib
 import itertools
 import operator
@@ -15,7 +14,9 @@ from typing import Literal
 
 import numpy as np
 
+from pdjax import inputfile
 from pdjax.config import ConfigError
+from pdjax.fieldtypes import shown
 from pdjax.workload import azure, mooncake
 from pdjax.workload.arrivals import LIMIT_PS, LIMIT_TEXT
 from pdjax.workload.columns import Columns
@@ -76,22 +77,9 @@ def _sample(format: Format) -> pathlib.Path:
 
 
 def _existing(path: str) -> pathlib.Path:
-  file = pathlib.Path(path).expanduser()
-  if file.is_file():
-    return file
-  raise ConfigError([f"workload.path={path!r}: {_why_not(file)}"])
-
-
-def _why_not(file: pathlib.Path) -> str:
-  if file.is_dir():
-    return "is a folder, not a trace file"
-  folder = file.parent
-  if not folder.is_dir():
-    return f"no such file; there is no folder {str(folder)!r} either"
-  names = sorted(entry.name for entry in folder.iterdir())
-  near = difflib.get_close_matches(file.name, names, n=1)
-  hint = f"; did you mean {str(folder / near[0])!r}?" if near else ""
-  return f"no such file{hint}"
+  if reason := inputfile.refusal(path):
+    raise ConfigError([f"workload.path={shown(path)}: {reason}"])
+  return inputfile.path_of(path)
 
 
 def _rows(format: Format, file: pathlib.Path, text: str) -> list[Row]:

@@ -81,7 +81,7 @@ def test_bad_folders_are_one_line_each(command, folder, capsys):
   assert len(lines) == 10
   for number, (line, words) in enumerate(zip(lines[:9], (
       "no config.json", "not a JSON object", "not a JSON object", "splitt",
-      "'2X' is not a split", "strategy.max_num_seqs: must be at least 1",
+      "'2X' is not a split", "strategy.max_num_seqs: must be from 1",
       "cannot be read", "not a readable event file", "event file",
   ), strict=True)):
     assert f"runs/0{number}-" in line and words in line

@@ -49,7 +49,7 @@ def test_pages_come_from_memory_or_from_the_config():
   (pages,) = cluster_of(make_run()).pool_pages
   assert 400_000 < pages * 16 < 427_000
   run = make_run(cluster={"kv_tokens": 1000})
-  assert cluster_of(run).pool_pages == (63,)
+  assert cluster_of(run).pool_pages == (62,)
 
 
 def test_what_takes_memory_leaves_fewer_pages():

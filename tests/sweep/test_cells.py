@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from pdjax.sweep.cells import Sweep, distinct, spread
+from pdjax.sweep.cells import distinct
+from pdjax.sweep.spread import Sweep, spread
 
 BASE = {"cluster": {"chip": "h100-sxm"}, "workload": {"rate": 1.0}}
 CASES = (
@@ -40,20 +41,6 @@ def test_a_default_said_and_unsaid_is_the_same_cell():
   said = cells_of(Sweep(cases=CASES[1:], grid=(SIZES,))).cells[-1]
   (unsaid,) = cells_of(Sweep(cases=CASES[1:])).cells
   assert said.id == unsaid.id
-
-
-def test_a_field_that_no_cell_reads_is_an_error():
-  _, errors = spread(BASE, Sweep(grid=(SIZES,)))
-  assert errors == [
-      "strategy.chunk_size: applies to no cell of the sweep: continuous"
-      " batching does not chunk prompts"
-  ]
-  tree = BASE | {"strategy": {"chunk_size": 64}}
-  _, errors = spread(tree, Sweep())
-  assert errors == [
-      "strategy.chunk_size: does not apply: continuous batching does not chunk"
-      " prompts"
-  ]
 
 
 def test_grid_multiplies_and_zip_does_not():
@@ -98,21 +85,6 @@ def test_files_count_by_content_and_not_by_path():
   one = named("a.csv", "a.gguf", "1")
   assert one == named("b.csv", "b.gguf", "1") != named("a.csv", "a.gguf", "2")
   assert one != named("a.csv", "random", "1")
-
-
-def test_an_error_of_some_cells_says_which():
-  sweep = Sweep(cases=CASES[1:], grid=(("strategy.chunk_size", (0, 128)),))
-  _, errors = spread(BASE, sweep)
-  assert errors == [
-      "strategy.chunk_size: must be at least 1, got 0 (in cell chunked"
-      " strategy.chunk_size=0)"
-  ]
-
-
-def test_what_follows_from_a_mistake_is_not_told():
-  tree = BASE | {"workload": {"kind": "azur", "path": "x"}}
-  _, errors = spread(tree, Sweep(), lambda run: ["workload.path: no file"])
-  assert len(errors) == 1 and errors[0].startswith("workload.kind: expected")
 
 
 def test_slugs_are_file_names():

@@ -155,7 +155,7 @@ def test_a_missing_folder_and_a_folder(tmp_path):
   (line,) = _errors("azure", tmp_path / "nowhere" / "trace.csv")
   assert "no folder" in line and "nowhere" in line
   (line,) = _errors("azure", tmp_path)
-  assert "is a folder, not a trace file" in line
+  assert "is a folder, not a file" in line
 
 
 def test_separators_inside_json_do_not_end_a_line(tmp_path):

@@ -1,0 +1,62 @@
+"""Files that a config names: a plain file that can be read, or why it is not.
+
+Unlike `Path.is_file` nothing here raises, whatever the name.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from pdjax.fieldtypes import nearest
+
+MISSING = "no such file"
+"""How a refusal begins where there is nothing at all."""
+
+
+def path_of(name: str) -> Path:
+  """The path with `~` expanded where that is a home."""
+  path = Path(name)
+  try:
+    return path.expanduser()
+  except RuntimeError:  # no such user: an odd name of a file
+    return path
+
+
+def refusal(name: str) -> str | None:
+  """Why a file cannot be read, in words; None if it can be."""
+  path = path_of(name)
+  try:
+    mode = path.stat().st_mode
+  except FileNotFoundError:
+    return _missing(path)
+  except (OSError, ValueError) as error:
+    return _reason(error)
+  if stat.S_ISDIR(mode):
+    return "is a folder, not a file"
+  if not stat.S_ISREG(mode):
+    return "is no plain file"
+  return None if os.access(path, os.R_OK) else "may not be read"
+
+
+def version(name: str) -> tuple:
+  """Tells a file from another of that name, and from itself changed."""
+  path = path_of(name).absolute()
+  try:
+    found = path.stat()
+  except (OSError, ValueError):
+    return (path,)
+  return (path, found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def _reason(error: OSError | ValueError) -> str:
+  return str(getattr(error, "strerror", None) or error)
+
+
+def _missing(path: Path) -> str:
+  folder = path.parent
+  try:
+    close = nearest(path.name, sorted(os.listdir(folder)))
+  except OSError:
+    return f"{MISSING}; there is no folder {str(folder)!r} either"
+  wanted = f"; did you mean {str(folder / close)!r}?" if close else ""
+  return f"{MISSING}{wanted}"

@@ -1,0 +1,99 @@
+"""The range of each number in a config, each by itself.
+
+Upper bounds are far beyond any machine: they keep a slip of the pen from
+running for days or from filling the memory. Workloads know their own ranges
+(`pdjax.workload.mistakes`).
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from pdjax.config import DEGREES, Run
+from pdjax.fieldtypes import shown
+from pdjax.unknown import UNKNOWN
+
+MAX_TOKENS = 10**9
+MAX_SECONDS = 10**9
+MAX_WORKERS = 1024
+MAX_SEED = 2**32 - 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+  """From `low` to `high`, both allowed unless `above` excludes `low`."""
+
+  low: float
+  high: float
+  above: bool = False
+
+  def __contains__(self, value: float) -> bool:
+    return self.low <= value <= self.high and not (
+        self.above and value == self.low
+    )
+
+  def __str__(self) -> str:
+    if self.above:
+      return f"above {self.low:g} and at most {self.high:.10g}"
+    return f"from {self.low:g} to {self.high:.10g}"
+
+
+_TOKENS = Range(1, MAX_TOKENS)
+_DEGREE = Range(1, 1024)
+_SEED = Range(0, MAX_SEED)
+LIMIT_S = Range(0, MAX_SECONDS, above=True)
+"""Of a latency that an SLO allows."""
+
+RANGES: dict[str, Range] = {
+    "model.seed": _SEED,
+    "cluster.pools.count": Range(1, MAX_WORKERS),
+    **{f"cluster.pools.{name}": _DEGREE for name in DEGREES},
+    "cluster.pools.chunk_size": _TOKENS,
+    "cluster.pools.max_num_seqs": Range(1, 10**6),
+    "cluster.pools.kv_tokens": _TOKENS,
+    **{f"cluster.{name}": _DEGREE for name in DEGREES},
+    "cluster.link.bandwidth_bytes_per_s": Range(1e6, 1e15),
+    "cluster.link.latency_s": Range(0, 10),
+    "cluster.kv_tokens": _TOKENS,
+    "cluster.hbm_utilization": Range(0, 1, above=True),
+    "cluster.reserve_pages": Range(0, 10**6),
+    "cluster.host_devices": Range(1, 256),
+    "strategy.chunk_size": _TOKENS,
+    "strategy.max_num_batched_tokens": _TOKENS,
+    "strategy.max_num_seqs": Range(1, 10**6),
+    "slo.ttft_s": LIMIT_S,
+    "slo.tpot_s": LIMIT_S,
+    "slo.attainment": Range(0, 1, above=True),
+    "sampling.temperature": Range(0, 100),
+    "sampling.seed": _SEED,
+    "engine.max_programs": Range(1, 10**4),
+    "engine.verify_tokens": Range(0, 10**6),
+}
+"""By dotted path; a field of pools means that of each pool."""
+
+
+
+def out_of_range(run: Run) -> Iterator[str]:
+  """A line for each number outside its range."""
+  for path, allowed in RANGES.items():
+    for place, value in _numbers(run, path):
+      if value not in allowed:
+        yield f"{place}: must be {allowed}, got {shown(value)}"
+
+
+def _numbers(value: Any, path: str, place: str = "") -> Iterator[tuple]:
+  """The known numbers at a path and their places, of each pool and role."""
+  if value is None or value is UNKNOWN:
+    return
+  if isinstance(value, tuple):
+    for index, item in enumerate(value):
+      yield from _numbers(item, path, f"{place}[{index}]")
+  elif isinstance(value, dict):
+    for key, item in value.items():
+      yield from _numbers(item, path, f"{place}.{key}")
+  elif path:
+    name, _, rest = path.partition(".")
+    place = f"{place}.{name}" if place else name
+    yield from _numbers(getattr(value, name), rest, place)
+  else:
+    yield place, value
