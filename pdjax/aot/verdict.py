@@ -10,12 +10,12 @@ Units: `_bytes` bytes, `_pages` pages, `_tokens` tokens.
 """
 
 import dataclasses
-import statistics
 from collections.abc import Sequence
 
 from pdjax.aot.compile import Compiled
 from pdjax.aot.job import Job
 from pdjax.aot.target import Target
+from pdjax.aot.work import mean_tokens
 from pdjax.engine import capacity
 from pdjax.workload.workload import Workload
 
@@ -74,9 +74,6 @@ def verdict(
     left_bytes = hbm_bytes - weight_bytes - work_bytes
   pages = left_bytes // (page_bytes * (1 + copies)) - 1
   tokens = max(0, pages) * page_tokens
-  mean = statistics.fmean(
-      r.prompt_tokens + r.max_tokens for r in workload.requests
-  )
   return Verdict(
       hbm_bytes=hbm_bytes,
       needed_bytes=max(p.needed_bytes for p in done),
@@ -87,5 +84,5 @@ def verdict(
       pages=max(0, pages),
       tokens=tokens,
       least_tokens=job.least_tokens,
-      requests=tokens / mean,
+      requests=tokens / mean_tokens(workload),
   )

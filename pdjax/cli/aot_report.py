@@ -9,14 +9,22 @@ from pdjax.aot import launch
 from pdjax.aot.compile import Compiled
 from pdjax.aot.job import Job, smaller
 from pdjax.aot.verdict import Verdict, verdict
+from pdjax.aot.work import full_step
 from pdjax.cli.aot_plan import Plan
 from pdjax.cli.requests import workload_of
 from pdjax.config import Run
+from pdjax.engine.buckets import Shape
+from pdjax.simulate.work import Work
 
 _HEADINGS = (
     "program", "s", "needs GB", "weights+KV", "temporary", "output", "copies",
+    "GFLOP*", "GB moved*",
 )
-_WIDTHS = (34, 7, 9, 11, 10, 7, 7)
+_WIDTHS = (26, 7, 9, 11, 10, 7, 7, 9, 10)
+_FOOTNOTE = (
+    "  * a full step at the workload's mean context, by the cost model's"
+    " arithmetic; all per device"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,12 +55,26 @@ class Finding:
                 "count": job.count,
                 "tp": job.pool.tp,
                 "kv_tokens": job.pool.kv_tokens,
-                "programs": [dataclasses.asdict(one) for one in programs],
+                "programs": [
+                    _program_json(job, self.plan, one, shape)
+                    for one, shape in zip(programs, job.shapes, strict=True)
+                ],
                 "verdict": found and dataclasses.asdict(found),
             }
             for job, programs, found in self.workers
         ],
     }
+
+
+def _program_json(
+    job: Job, plan: Plan, program: Compiled, shape: Shape
+) -> dict[str, Any]:
+  workload = workload_of(plan.cell.run.workload)
+  work = full_step(job, workload, shape)
+  return dataclasses.asdict(program) | {
+      "arithmetic_flops": work.flops,
+      "arithmetic_moved_bytes": work.bytes,
+  }
 
 
 def compiled(plan: Plan, timeout_s: float) -> Finding:
@@ -86,12 +108,14 @@ def _worker(
 def _compiled(job: Job, plan: Plan, timeout_s: float) -> list[Compiled]:
   _row(_HEADINGS)
   programs = []
+  workload = workload_of(plan.cell.run.workload)
   stream = launch.compiled(job, plan.target, timeout_s)
   for place, shape in enumerate(job.shapes, 1):
     _progress(f"    {shape} ({place} of {len(job.shapes)}) ...")
     programs.append(next(stream))
     _progress("")
-    _tell(programs[-1])
+    _tell(programs[-1], full_step(job, workload, shape))
+  print(_FOOTNOTE)
   return programs
 
 
@@ -111,7 +135,7 @@ def _fitted(
     print(f"  again with a pool of {job.pool.kv_tokens:,} tokens")
 
 
-def _tell(program: Compiled) -> None:
+def _tell(program: Compiled, work: Work) -> None:
   if program.refused:
     print(f"    {program.shape}: REFUSED: {program.refused}", flush=True)
     return
@@ -119,6 +143,7 @@ def _tell(program: Compiled) -> None:
       program.shape, f"{program.seconds:.1f}", _gb(program.needed_bytes),
       _gb(program.argument_bytes), _gb(program.temp_bytes),
       _gb(program.output_bytes), str(program.whole_copies),
+      f"{work.flops / 1e9:.0f}", _gb(work.bytes),
   ))
 
 

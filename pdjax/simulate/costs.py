@@ -37,6 +37,7 @@ from pdjax.simulate.chip import Chip
 from pdjax.simulate.collectives import PS_PER_S, Fabric
 from pdjax.simulate.products import Product
 from pdjax.simulate.scalars import Scalars
+from pdjax.simulate.stepwork import step_work
 from pdjax.simulate.tiles import tiled_flops
 from pdjax.simulate.work import ATTENTION_KERNELS, Operators, Work
 
@@ -182,20 +183,12 @@ class AnalyticalCost:
 
   # Work. ---------------------------------------------------------------------
 
-  def work(self, shape: StepShape) -> tuple[int, int]:
+  def work(self, shape: StepShape) -> Work:
     """(operations, bytes) that all the shape's passes need.
 
     Of the model, not of the layout: nothing that chips repeat counts twice.
     """
-    ops, seqs, repeats = self._model, shape.decode_seqs, shape.repeats
-    each = ops.products_work(_tokens(shape), _rows(shape))
-    for chunk in shape.prefill:
-      each = each.plus(ops.prefill_attention(*chunk))
-    each = each.plus(ops.decode_attention(seqs, 0))
-    pieces = attended(shape, self.spec.sliding_window) if seqs else ()
-    positions = sum(piece.total for piece in pieces)
-    total = each.times(repeats).plus(ops.context_token().times(positions))
-    return total.flops, total.bytes
+    return step_work(self._model, shape)
 
   # Copies of pages. ----------------------------------------------------------
 
