@@ -1,4 +1,4 @@
-"""Which strategy serves a chat trace best with Llama-3-70B on 16 H100?
+"""Which strategy serves a chat trace best with Llama-3.1-70B on 16 H100?
 
 Command:  python -m pdjax.experiment --config=llama70b_h100
           That takes the small sample in the package, made for pdjax. For the
@@ -16,7 +16,7 @@ from ml_collections import ConfigDict
 def get_config() -> ConfigDict:
   return ConfigDict({
       "backend": {"kind": "simulated"},
-      "model": {"preset": "llama-3-70b"},
+      "model": {"preset": "llama-3.1-70b"},
       "cluster": {"tp": 4, "chip": "h100-sxm"},
       "workload": {"kind": "azure"},
       "slo": {"ttft_s": 2.0, "tpot_s": 0.1},

@@ -14,7 +14,7 @@ from ml_collections import ConfigDict
 def get_config() -> ConfigDict:
   return ConfigDict({
       "backend": {"kind": "simulated"},
-      "model": {"preset": "llama-3-8b"},
+      "model": {"preset": "llama-3.1-8b"},
       "cluster": {"split": "2C", "chip": "a100-80gb-sxm"},
       "workload": {
           "kind": "synthetic",

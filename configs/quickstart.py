@@ -34,10 +34,10 @@ STRATEGIES = (
 
 
 def simulated() -> ConfigDict:
-  """Llama-3-70B on 16 H100, tensor parallel over 4, a synthetic chat load."""
+  """Llama-3.1-70B on 16 H100, tensor parallel over 4, a synthetic chat load."""
   return ConfigDict({
       "backend": {"kind": "simulated"},
-      "model": {"preset": "llama-3-70b"},
+      "model": {"preset": "llama-3.1-70b"},
       "cluster": {"tp": 4, "chip": "h100-sxm"},
       "workload": {
           "kind": "synthetic",

@@ -116,7 +116,7 @@ def beyond_positions(spec: ModelSpec, workload: Workload) -> Iterator[str]:
         f"workload: {beyond} of {len(lengths)} requests are longer than the"
         f" {most} positions of {spec.name} (the longest has {max(lengths)}"
         " tokens); cut them with workload.max_prompt_tokens and"
-        " workload.max_output_tokens"
+        " workload.max_output_tokens, or take a model that reaches further"
     )
 
 
