@@ -133,7 +133,7 @@ def _chips(run: config.Run) -> str | None:
 
 def _own_chips(run: config.Run) -> dict[str, dict[str, Any]] | None:
   """The figures of chips that the config describes itself, of those used."""
-  used = {pool.chip for pool in config.pools_of(run)}
+  used = {pool.chip for pool in config.pools_of(run) if pool.chip}
   own = run.cluster.chips
   return {name: dict(own[name]) for name in sorted(used & own.keys())} or None
 

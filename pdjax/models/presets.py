@@ -14,6 +14,8 @@ _LITGPT = "Lightning-AI/litgpt@26857050 litgpt/config.py"
 _FLEXGEN = "FMInference/FlexGen@19753bc0 flexgen/opt_config.py"
 _AICONFIGURATOR = "ai-dynamo/aiconfigurator@095f58a5 model_configs"
 _INFERENCE_SIM = "inference-sim/inference-sim@f90a1e3a model_configs"
+_VIDUR = "microsoft/vidur@01f216fe vidur/config/model_config.py"
+_RECALLED = "the model's published configuration, recalled"
 _OWN = "pdjax"
 
 
@@ -138,6 +140,29 @@ _ALL = (
     _spec(
         "falcon-180b", 80, 14848, (232, 8, 64), 59392, 65024, 2048,
         norm="layernorm", mlp="gelu", parallel_residual=True, source=_LITGPT,
+    ),
+    # Dense models that published step times are of; only simulated.
+    _spec(
+        "bloom-176b", 70, 14336, (112, 112, 128), 57344, 250880, 2048,
+        rope_theta=None, norm="layernorm", mlp="gelu", mlp_bias=True,
+        attention_bias="qkvo", tie_word_embeddings=True, source=_RECALLED,
+    ),
+    _spec(
+        "codellama-34b", 48, 8192, (64, 8, 128), 22016, 32000, 16384,
+        rope_theta=1e6, source=_VIDUR,
+    ),
+    _spec(
+        "qwen-72b", 80, 8192, (64, 64, 128), 24576, 152064, 32768,
+        rope_theta=1e6, attention_bias="qkv", source=_VIDUR,
+    ),
+    _spec(
+        "internlm2-20b", 48, 6144, (48, 8, 128), 16384, 92544, 32768,
+        rope_theta=1e6, source=_VIDUR,
+    ),
+    _spec(
+        "phi-2", 32, 2560, (32, 32, 80), 10240, 51200, 2048,
+        norm="layernorm", mlp="gelu", mlp_bias=True, attention_bias="qkvo",
+        parallel_residual=True, source=_VIDUR,
     ),
     # Mixtures of experts.
     _spec(

@@ -11,6 +11,10 @@ every chip through its own card. With n chips and S bytes on each:
   all-to-all          1 hop, (n - 1) / n of S
   send                1 hop, S
 
+and each takes a latency to begin, but a send, which waits for one other only;
+a ring all-reduce is two, a scattered sum and a gathering. Sends reach all of a
+link within a host, rings a share.
+
 On a torus the chips form a box, as cubic as can be; rings run along all its
 axes, both ways where an axis is long enough to wrap around (Thakur et al.,
 IJHPCA 2005; "How to scale your model", Austin et al., 2025).
@@ -41,11 +45,11 @@ class Fabric:
     if chips == 1:
       return 0
     moved = 2 * (chips - 1) * size_bytes
-    ring = self._hops_ps(2 * (chips - 1), chips) + self._ring_ps(moved, chips)
+    ring = 2 * self._hops_ps(chips - 1, chips) + self._ring_ps(moved, chips)
     if size_bytes > self.scalars.one_shot_bytes or self._leaves_host(chips):
       return ring
     sent = (chips - 1) * size_bytes
-    return min(ring, self._hop_ps + _ps(sent, self._rate(chips)))
+    return min(ring, self._hops_ps(1, 2) + _ps(sent, self._rate(chips)))
 
   def all_gather_ps(self, size_bytes: int, chips: int) -> int:
     """A part on each chip becomes the whole, `size_bytes`, on each."""
@@ -61,18 +65,17 @@ class Fabric:
     rate = self._rate(chips)
     if self._leaves_host(chips):
       rate = min(rate, self._network)  # every chip over its own card
-    return self._hop_ps + _ps((chips - 1) * size_bytes, chips * rate)
+    moved = (chips - 1) * size_bytes
+    return self._hops_ps(1, 2) + _ps(moved, chips * rate)
 
   def send_ps(self, size_bytes: int, stage_chips: int) -> int:
     """To the next stage, `stage_chips` sending side by side."""
-    rate = self._rate(2 * stage_chips)
+    full = dataclasses.replace(self.scalars, link_efficiency=1.0)
+    rate = Fabric(self.chip, full)._rate(2 * stage_chips)
     if self._leaves_host(2 * stage_chips):
       rate = min(rate, self._network)
-    return self._hop_ps + _ps(size_bytes, rate)
-
-  @property
-  def _hop_ps(self) -> int:
-    return round(self.scalars.hop_latency_s * PS_PER_S)
+    hop_ps = round(self.scalars.hop_latency_s * PS_PER_S)
+    return hop_ps + _ps(size_bytes, rate)
 
   @property
   def _network(self) -> int:
@@ -80,11 +83,12 @@ class Fabric:
     return round(self.chip.network_bytes_per_s * share)
 
   def _hops_ps(self, ring_hops: int, chips: int) -> int:
-    """Hops one after another; the axes of a torus are each shorter."""
-    sides = self._box(chips)
-    if sides:
+    """The start, and hops one after another; a torus' axes are shorter."""
+    if sides := self._box(chips):
       ring_hops = ring_hops * sum(n - 1 for n in sides) // (chips - 1)
-    return ring_hops * self._hop_ps
+    hop_ps = round(self.scalars.hop_latency_s * PS_PER_S)
+    start_ps = round(self.scalars.collective_latency_s * PS_PER_S)
+    return start_ps + ring_hops * hop_ps
 
   def _ring_ps(self, moved: int, chips: int) -> int:
     """`moved` / chips bytes over each chip's links."""

@@ -29,9 +29,12 @@ class Scalars:
   """Of the links within a host, in a collective. Assumed."""
   network_efficiency: float = 0.8
   """Of the links between hosts. Assumed."""
-  hop_latency_s: float = 2e-6
-  """Of one hop of a ring. Assumed: published all-reduces of 2 to 10 KB on
-  DGX A100 take 16 us on 4 GPUs and 25 us on 8, 1.8 to 2.7 us a hop."""
+  collective_latency_s: float = 5e-6
+  """Of a collective, until data move; an all-reduce is two, a scattered sum and
+  a gathering. Assumed, with the next: small all-reduces on DGX A100 are said
+  to take 16 us on 4 GPUs, 25 on 8."""
+  hop_latency_s: float = 1e-6
+  """Of one hop of a ring. Assumed."""
   kernel_latency_s: float = 3e-6
   """From the end of one kernel's work to the start of the next one's that
   needs it. Assumed: the shortest kernels in published profiles take 2 to 5."""

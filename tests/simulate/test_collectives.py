@@ -11,7 +11,7 @@ from pdjax.simulate.scalars import Scalars
 H100, A40, V5P = CHIPS["h100-sxm"], CHIPS["a40"], CHIPS["tpu-v5p"]
 FULL = Scalars(
     link_efficiency=1, network_efficiency=1, hop_latency_s=1e-6,
-    one_shot_bytes=0,
+    collective_latency_s=0, one_shot_bytes=0,
 )
 US, MB = 10**6, 10**6
 
@@ -64,6 +64,15 @@ def test_a_torus_uses_all_its_axes():
   cube, larger = (fabric(V5P).all_reduce_ps(540 * MB, n) for n in (8, 64))
   assert us(cube) == pytest.approx(2 * 3 + 2 * 7 / 8 * 2000)
   assert us(larger) == pytest.approx(2 * 9 + 2 * 63 / 64 * 1000)
+
+
+@pytest.mark.parametrize(
+    "collective, starts",
+    [("all_reduce_ps", 2), ("all_gather_ps", 1), ("all_to_all_ps", 1)],
+)
+def test_every_collective_takes_its_time_to_begin(collective, starts):
+  late = getattr(fabric(collective_latency_s=5e-6), collective)(MB, 8)
+  assert late - getattr(fabric(), collective)(MB, 8) == starts * 5 * US
 
 
 def test_one_chip_talks_to_nobody():
