@@ -1,0 +1,139 @@
+"""Kernels at the shapes of real models, as functions of abstract arrays.
+
+A case names one kernel, where it is to run and what on; `program` gives what
+to compile for it. Nothing here needs a device.
+
+Dimension key: docs/notation.md.
+"""
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+
+import jax
+import jax.numpy as jnp
+from pdjax_kernels import pages
+from pdjax_kernels.kv_write import tpu as kv_write_tpu
+from pdjax_kernels.paged_decode import tpu as paged_decode_tpu
+
+CONTEXT_TOKENS = 4096
+"""Of each sequence."""
+
+POOL_TOKENS = 32 * 1024
+"""Enough that a copy of the cache stands out among the temporaries."""
+
+TPUS = ("v5e:2x2", "v6e:2x2", "v5p:2x2x1", "tpu7x:2x2x1")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Case:
+  """One compilation."""
+
+  kernel: str
+  target: str
+  dtype: str = "bfloat16"
+  kv_dtype: str = "bfloat16"
+  num_heads: int = 32
+  num_kv_heads: int = 8
+  head_dim: int = 128
+  page_tokens: int = 16
+  rows: int = 32
+  """Sequences of a decode, tokens of a write or of a prefill."""
+
+  def __str__(self) -> str:
+    return (
+        f"{self.kernel} {self.target} {self.dtype}/{self.kv_dtype}"
+        f" N{self.num_heads} K{self.num_kv_heads} H{self.head_dim}"
+        f" page {self.page_tokens} rows {self.rows}"
+    )
+
+  @property
+  def cache_shape(self) -> tuple[int, ...]:
+    """[P, 2, K, C, H], packed where a TPU needs it."""
+    packed = 2 * self.head_dim == pages.LANES and self.on_tpu
+    pair, width = (1, pages.LANES) if packed else (2, self.head_dim)
+    return (
+        POOL_TOKENS // self.page_tokens, pair, self.num_kv_heads,
+        self.page_tokens, width,
+    )
+
+  @property
+  def on_tpu(self) -> bool:
+    return ":" in self.target
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+  """What is compiled."""
+
+  call: Callable
+  arguments: tuple[jax.ShapeDtypeStruct, ...]
+  donated: tuple[int, ...] = ()
+
+
+def program(case: Case) -> Program:
+  """The kernel of a case with its abstract arguments."""
+  match case.kernel:
+    case "paged_decode":
+      return _decode(case)
+    case "kv_write":
+      return _write(case)
+  raise ValueError(f"{case.kernel=}")
+
+
+def _decode(case: Case) -> Program:
+  B, M = case.rows, CONTEXT_TOKENS // case.page_tokens
+  call = functools.partial(
+      paged_decode_tpu.paged_decode, scale=case.head_dim**-0.5
+  )
+  return Program(call, (_queries(case), _cache(case), _ints(B, M), _ints(B)))
+
+
+def _write(case: Case) -> Program:
+  T = case.rows
+  new_TKH = jax.ShapeDtypeStruct(
+      (T, case.num_kv_heads, case.head_dim), case.dtype
+  )
+  return Program(
+      kv_write_tpu.kv_write,
+      (_cache(case), new_TKH, new_TKH, _ints(T), _ints(T)), donated=(0,),
+  )
+
+
+def _queries(case: Case) -> jax.ShapeDtypeStruct:
+  shape = (case.rows, case.num_heads, case.head_dim)
+  return jax.ShapeDtypeStruct(shape, case.dtype)
+
+
+def _cache(case: Case) -> jax.ShapeDtypeStruct:
+  return jax.ShapeDtypeStruct(case.cache_shape, case.kv_dtype)
+
+
+def _ints(*shape: int) -> jax.ShapeDtypeStruct:
+  return jax.ShapeDtypeStruct(shape, jnp.int32)
+
+
+DTYPES = (
+    ("float32", "float32"), ("bfloat16", "bfloat16"), ("bfloat16", "int8"),
+    ("bfloat16", "float8_e4m3fn"),
+)
+HEADS = ((32, 8), (8, 1), (8, 8))
+ROWS = {"paged_decode": 32, "kv_write": 512}
+
+
+def matrix(kernels=tuple(ROWS), targets=TPUS) -> Iterator[Case]:
+  """Every kernel, target, type, head width and page, each at three groupings.
+
+  Pages and groupings are paired off, so that each value of either occurs with
+  every type and width.
+  """
+  shapes = zip((16, 32, 64, 128), itertools.cycle(HEADS))
+  for kernel, target, dtypes, head_dim, (page, heads) in itertools.product(
+      kernels, targets, DTYPES, (64, 128, 256), tuple(shapes)
+  ):
+    yield Case(
+        kernel=kernel, target=target, dtype=dtypes[0], kv_dtype=dtypes[1],
+        num_heads=heads[0], num_kv_heads=heads[1], head_dim=head_dim,
+        page_tokens=page, rows=ROWS[kernel],
+    )

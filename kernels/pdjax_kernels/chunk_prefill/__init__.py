@@ -1,0 +1,1 @@
+"""Chunks of prompts over their pages."""

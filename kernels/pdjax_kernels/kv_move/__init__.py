@@ -1,0 +1,1 @@
+"""Copies pages out of the cache and back."""

@@ -1,0 +1,1 @@
+"""Appends tokens to pages."""

@@ -1,0 +1,1 @@
+"""One query a sequence over its pages."""

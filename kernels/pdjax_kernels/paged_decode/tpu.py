@@ -1,0 +1,233 @@
+"""`paged_decode` for TPU: Mosaic.
+
+A program is one sequence. It goes through the pages it may see in blocks, with
+a running softmax (arXiv 2205.14135); while a block is worked on the next one
+is under way from HBM, and at a sequence's last block the next sequence's
+first: at short contexts that is most of the time.
+
+Dimension key: docs/notation.md; W = width of a cell, Y = pages of a block.
+"""
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+from pdjax_kernels import pages, softmax
+from pdjax_kernels.paged_decode.blocks import TpuBlocks, tpu_blocks
+from pdjax_kernels.paged_decode.reference import first_seen
+from pdjax_kernels.spec import Spec, mismatch
+
+_TABLE_WORDS = 2**17
+"""Of the page table in scalar memory at once; longer batches are split."""
+
+
+def supports(spec: Spec) -> str | None:
+  """Why the kernel does not take this, or None."""
+  if spec.cell_width % pages.LANES:
+    return (
+        f"cells of {spec.cell_width} lanes (head width {spec.head_dim},"
+        f" {'packed' if spec.packed else 'not packed'}): not a multiple of"
+        f" {pages.LANES}"
+    )
+  if spec.page_tokens % 8:
+    return f"pages of {spec.page_tokens} tokens: not a multiple of 8"
+  return mismatch(spec)
+
+
+def paged_decode(
+    q_BNH: jax.Array,
+    kv_P2KCH: jax.Array,
+    page_BM: jax.Array,
+    length_B: jax.Array,
+    *,
+    scale: float,
+    first_B: jax.Array | None = None,
+    window: int | None = None,
+    soft_cap: float | None = None,
+    blocks: TpuBlocks | None = None,
+    interpret: Any = False,
+) -> tuple[jax.Array, jax.Array]:
+  """See reference.py; `blocks` and `interpret` change no result."""
+  B, N, H = q_BNH.shape
+  first_B = first_seen(length_B, first_B, window)
+  call = functools.partial(
+      _call, kv_P2KCH=kv_P2KCH, scale=scale, soft_cap=soft_cap,
+      blocks=blocks or tpu_blocks(Spec.of(q_BNH, kv_P2KCH)),
+      interpret=interpret,
+  )
+  rows = max(1, _TABLE_WORDS // page_BM.shape[1])
+  parts = [
+      call(*(x[i : i + rows] for x in (q_BNH, page_BM, length_B, first_B)))
+      for i in range(0, B, rows)
+  ]
+  out_BNH, lse_BN = jax.tree.map(lambda *xs: jnp.concatenate(xs), *parts)
+  return out_BNH, lse_BN
+
+
+def _call(
+    q_BNH, page_BM, length_B, first_B, *, kv_P2KCH, scale, soft_cap, blocks,
+    interpret,
+):
+  (B, N, H), (_, pair, K, C, W) = q_BNH.shape, kv_P2KCH.shape
+  M = page_BM.shape[1]
+  G = N // K
+  q_BKGW = pages.widened(q_BNH, kv_P2KCH).reshape(B, K, G, W)
+  at_sequence = pl.BlockSpec(
+      (1, blocks.heads, G, W), lambda h, b, *_: (b, h, 0, 0)
+  )
+  at_lse = pl.BlockSpec(
+      (1, blocks.heads, G, pages.LANES), lambda h, b, *_: (b, h, 0, 0)
+  )
+  out_BKGW, lse_BKG = pl.pallas_call(
+      functools.partial(
+          _kernel, M=M, B=B, scale=scale, soft_cap=soft_cap
+      ),
+      out_shape=(
+          jax.ShapeDtypeStruct(q_BKGW.shape, q_BNH.dtype),
+          jax.ShapeDtypeStruct((B, K, G, pages.LANES), jnp.float32),
+      ),
+      grid_spec=pltpu.PrefetchScalarGridSpec(
+          num_scalar_prefetch=4,
+          grid=(K // blocks.heads, B),
+          in_specs=[at_sequence, pl.BlockSpec(memory_space=pl.ANY)],
+          out_specs=(at_sequence, at_lse),
+          scratch_shapes=[
+              pltpu.VMEM(
+                  (2, blocks.pages, pair, blocks.heads, C, W), kv_P2KCH.dtype
+              ),
+              pltpu.SemaphoreType.DMA((2,)),
+              pltpu.SMEM((1,), jnp.int32),
+              *softmax.scratch((blocks.heads, G), W),
+          ],
+      ),
+      compiler_params=pltpu.CompilerParams(
+          dimension_semantics=("arbitrary", "arbitrary")
+      ),
+      cost_estimate=pl.CostEstimate(
+          flops=4 * B * N * W * M * C,
+          transcendentals=B * N * M * C,
+          bytes_accessed=B * M * (kv_P2KCH[0].size * kv_P2KCH.dtype.itemsize),
+      ),
+      interpret=interpret,
+      name="paged_decode",
+  )(page_BM.reshape(-1), first_B, length_B, _following(length_B - first_B),
+    q_BKGW, kv_P2KCH)
+  out_BNW = out_BKGW.reshape(B, N, W)
+  return out_BNW[..., W - H :], lse_BKG[..., 0].reshape(B, N)
+
+
+def _following(seen_B: jax.Array) -> jax.Array:
+  """The next sequence that sees something, B if none; at [B] the first."""
+  B = seen_B.shape[0]
+  place_B = jnp.where(seen_B > 0, jnp.arange(B, dtype=jnp.int32), B)
+  from_B = jax.lax.cummin(place_B, reverse=True)
+  return jnp.concatenate([from_B[1:], jnp.full(1, B, jnp.int32), from_B[:1]])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Blocks:
+  """The blocks of pages of all sequences, and how they are fetched."""
+
+  page_ref: Any
+  first_ref: Any
+  end_ref: Any
+  kv_ref: Any
+  buffer_ref: Any
+  sem_ref: Any
+  M: int
+  first_head: Any
+
+  @property
+  def tokens(self) -> int:
+    _, Y, _, _, C, _ = self.buffer_ref.shape
+    return Y * C
+
+  def first_page(self, b):
+    return jax.lax.div(self.first_ref[b], self.buffer_ref.shape[4])
+
+  def count(self, b):
+    C = self.buffer_ref.shape[4]
+    tokens = self.end_ref[b] - self.first_page(b) * C
+    return jnp.where(
+        self.first_ref[b] < self.end_ref[b], pl.cdiv(tokens, self.tokens), 0
+    )
+
+  def start(self, b, i, slot):
+    self._each(b, i, slot, lambda copy: copy.start())
+
+  def wait(self, b, i, slot):
+    self._each(b, i, slot, lambda copy: copy.wait())
+
+  def _each(self, b, i, slot, act):
+    _, Y, _, heads, C, _ = self.buffer_ref.shape
+    begin = self.first_page(b) + i * Y
+    end = jnp.minimum(begin + Y, pl.cdiv(self.end_ref[b], C))
+
+    @pl.loop(begin, end)
+    def _(m):
+      page = self.page_ref[b * self.M + m]
+      act(pltpu.make_async_copy(
+          self.kv_ref.at[page, :, pl.ds(self.first_head, heads)],
+          self.buffer_ref.at[slot, m - begin],
+          self.sem_ref.at[slot],
+      ))
+
+
+def _kernel(
+    page_ref, first_ref, end_ref, following_ref, q_ref, kv_ref, out_ref,
+    lse_ref, buffer_ref, sem_ref, slot_ref, *state_refs, M, B, scale, soft_cap,
+):
+  b = pl.program_id(1)
+  blocks = _Blocks(
+      page_ref, first_ref, end_ref, kv_ref, buffer_ref, sem_ref, M,
+      pl.program_id(0) * buffer_ref.shape[3],
+  )
+  state = softmax.State(*state_refs)
+  state.clear()
+
+  @pl.when(b == following_ref[B])
+  def _():
+    slot_ref[0] = 0
+    blocks.start(b, 0, 0)
+
+  count = blocks.count(b)
+
+  @pl.loop(0, count)
+  def _(i):
+    slot = slot_ref[0]
+    more = i + 1 < count
+    then = jnp.where(more, b, following_ref[b])
+
+    @pl.when(then < B)
+    def _():
+      blocks.start(then, jnp.where(more, i + 1, 0), 1 - slot)
+
+    blocks.wait(b, i, slot)
+    at = blocks.first_page(b) * buffer_ref.shape[4] + i * blocks.tokens
+    _attend(
+        q_ref, buffer_ref.at[slot], at, first_ref[b], end_ref[b], state,
+        scale, soft_cap,
+    )
+    slot_ref[0] = 1 - slot
+
+  out, lse = state.result()
+  out_ref[0] = out.astype(out_ref.dtype)
+  lse_ref[0] = jnp.broadcast_to(lse, lse_ref.shape[1:])
+
+
+def _attend(q_ref, block_ref, at, first, end, state, scale, soft_cap):
+  """One sequence's queries over a block that begins at position `at`."""
+  Y, pair, heads, C, W = block_ref.shape
+  softmax.zero_unseen(block_ref.at[:, pair - 1], at, first, end)
+  position_S = at + jax.lax.broadcasted_iota(jnp.int32, (1, Y * C), 1)
+  seen_S = (position_S >= first) & (position_S < end)
+  for k in range(heads):
+    key_SW = softmax.cells(block_ref, 0, k, q_ref.dtype)
+    value_SW = softmax.cells(block_ref, pair - 1, k, q_ref.dtype)
+    score_GS = softmax.scores(q_ref[0, k], key_SW, scale, soft_cap)
+    state.add(k, jnp.where(seen_S, score_GS, softmax.MASKED), value_SW)

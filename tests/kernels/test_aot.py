@@ -1,0 +1,68 @@
+"""The kernels compile for TPUs that are not there.
+
+Skipped, with the command that would bring it, where the compiler is missing.
+The full matrix is `benchmarks/aot_matrix.py`.
+"""
+
+import functools
+
+import pytest
+
+from benchmarks import aot
+from benchmarks.cases import Case
+
+CASES = (
+    Case(kernel="paged_decode", target="v5e:2x2"),
+    Case(kernel="paged_decode", target="v5e:2x2", head_dim=64, page_tokens=64),
+    Case(kernel="paged_decode", target="v5e:2x2", kv_dtype="int8"),
+    Case(kernel="paged_decode", target="v6e:2x2", head_dim=256, num_kv_heads=1),
+    Case(kernel="paged_decode", target="v5p:2x2x1", kv_dtype="float8_e4m3fn"),
+    Case(kernel="paged_decode", target="tpu7x:2x2x1", page_tokens=128),
+    Case(kernel="kv_write", target="v5e:2x2", rows=256),
+    Case(kernel="kv_write", target="v5e:2x2", rows=256, head_dim=64),
+    Case(kernel="kv_write", target="v5e:2x2", rows=256, kv_dtype="int8"),
+    Case(kernel="kv_write", target="v6e:2x2", rows=16, head_dim=256),
+    Case(kernel="kv_write", target="tpu7x:2x2x1", rows=16, num_kv_heads=1),
+)
+
+
+@functools.cache
+def _compiled() -> dict[Case, aot.Compiled]:
+  """All cases, compiled once a session."""
+  return {made.case: made for made in aot.compile_all(CASES)}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_compiles_without_copies_of_the_cache(case):
+  if reason := aot.missing(case.target):
+    pytest.skip(reason)
+  made = _compiled()[case]
+  assert made.reason is None
+  assert made.copies == 0
+  assert made.temp_bytes < 0.05 * made.cache_bytes
+
+
+def test_copies_are_seen():
+  hlo = """
+    %copy.8 = bf16[64,2,8,16,64]{4,3,2,1,0:T(8,128)(2,1)} copy(%kv.1)
+    %p = bf16[64,2,8,16,64]{4,3,2,1,0} parameter(0)
+    %k = bf16[64,2,8,16,64]{4,3,2,1,0} custom-call(%p)
+    ROOT %f = bf16[64,2,8,16,64]{4,3,2,1,0} fusion(%k, %x), kind=kCustom
+  """
+  assert aot.copies_of((64, 2, 8, 16, 64), hlo) == 2
+  assert aot.copies_of((64, 2, 8, 16, 128), hlo) == 0
+
+
+def test_a_case_that_ends_the_compiler_ends_no_other(monkeypatch):
+  """The process is started again behind it."""
+  broken = Case(kernel="kv_write", target="no such target")
+  monkeypatch.setattr(aot, "_PROGRAM", (
+      "import sys, json, os\n"
+      "for case in json.load(sys.stdin):\n"
+      "  if case['target'] == 'no such target': os.abort()\n"
+      "  print(json.dumps({'seconds': 1.0}), flush=True)\n"
+  ))
+  made = aot.compile_all([CASES[0], broken, CASES[1]])
+  assert [x.case for x in made] == [CASES[0], broken, CASES[1]]
+  assert "ended the compiler" in made[1].reason
+  assert made[0].reason is None and made[2].reason is None
