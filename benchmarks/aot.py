@@ -4,15 +4,13 @@ The compilers abort the process they run in when a check fails, so cases are
 compiled in a subprocess, some twenty in each, which is started again behind
 a case that killed it.
 
-    JAX is told about the target by a topology description; libtpu (extra
-    `aot-tpu`) holds the TPU compiler, the CUDA plugin the one for GPUs.
+libtpu (extra `aot-tpu`) holds the TPU compiler, the CUDA plugin the one for
+GPUs.
 """
 
 import dataclasses
-import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -20,17 +18,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.cases import Case, program
-
-ENVIRONMENT = {
-    "JAX_PLATFORMS": "cpu",
-    "TPU_SKIP_MDS_QUERY": "1",
-    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
-    "TPU_WORKER_HOSTNAMES": "localhost",
-    "TPU_STDERR_LOG_LEVEL": "3",
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-    "XLA_FLAGS": "",
-}
+from pdjax.aot.compile import QUIET, devices, whole_copies
+from pdjax.aot.target import target
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -60,13 +49,6 @@ class Compiled:
     )
 
 
-def missing(target: str) -> str | None:
-  """What has to be installed before this target can be compiled for."""
-  if ":" in target and importlib.util.find_spec("libtpu") is None:
-    return "no libtpu: pip install 'pdjax[aot-tpu]'"
-  return None
-
-
 def compile_all(cases: Iterable[Case], at_a_time: int = 20) -> list[Compiled]:
   """Compiles in subprocesses; results in the order of the cases."""
   left, done = list(cases), []
@@ -80,7 +62,11 @@ def compile_all(cases: Iterable[Case], at_a_time: int = 20) -> list[Compiled]:
 def _environment() -> dict[str, str]:
   """Of the subprocess: no devices but the described ones, our sources first."""
   paths = [str(ROOT), str(ROOT / "kernels"), os.environ.get("PYTHONPATH", "")]
-  return {**os.environ, **ENVIRONMENT, "PYTHONPATH": os.pathsep.join(paths)}
+  return {
+      **os.environ, **QUIET["tpu"], **QUIET["cuda"],
+      "PYTHONPATH": os.pathsep.join(paths), "XLA_FLAGS": "",
+      "TF_CPP_MIN_LOG_LEVEL": "3",
+  }
 
 
 def _subprocess(cases: Sequence[Case]) -> Iterator[Compiled]:
@@ -116,7 +102,9 @@ def _compile(case: Case) -> dict[str, float]:
 
   made = program(case)
   began = time.perf_counter()
-  where = jax.sharding.SingleDeviceSharding(_device(case.target))
+  where = jax.sharding.SingleDeviceSharding(
+      devices(target(case.target))[0]
+  )
   arguments = [
       jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=where)
       for x in made.arguments
@@ -126,27 +114,12 @@ def _compile(case: Case) -> dict[str, float]:
       .lower(*arguments)
       .compile()
   )
+  memory, text = compiled.memory_analysis(), compiled.as_text()
+  assert memory is not None and text is not None
   cache = next(x for x in arguments if x.shape == case.cache_shape)
   return {
       "seconds": time.perf_counter() - began,
-      "temp_bytes": compiled.memory_analysis().temp_size_in_bytes,
+      "temp_bytes": memory.temp_size_in_bytes,
       "cache_bytes": cache.size * cache.dtype.itemsize,
-      "copies": copies_of(case.cache_shape, compiled.as_text()),
+      "copies": whole_copies(text, {case.cache_shape}),
   }
-
-
-def _device(target: str):
-  from jax.experimental import topologies
-
-  return topologies.get_topology_desc(
-      platform="tpu", topology_name=target
-  ).devices[0]
-
-
-_MAKERS = "copy|transpose|convert|fusion|copy-start|pad|broadcast"
-
-
-def copies_of(shape: tuple[int, ...], hlo: str) -> int:
-  """Instructions of the program that write an array of that shape anew."""
-  dims = ",".join(map(str, shape))
-  return len(re.findall(rf"= \(?\w+\[{dims}\]\S* ({_MAKERS})\(", hlo))

@@ -118,22 +118,22 @@ DTYPES = (
     ("float32", "float32"), ("bfloat16", "bfloat16"), ("bfloat16", "int8"),
     ("bfloat16", "float8_e4m3fn"),
 )
-HEADS = ((32, 8), (8, 1), (8, 8))
+WIDTHS = (64, 128, 256)
+PAGES = (16, 32, 64, 128)
+HEADS = ((32, 8), (8, 1), (8, 8), (32, 8))
 ROWS = {"paged_decode": 32, "kv_write": 512}
 
 
 def matrix(kernels=tuple(ROWS), targets=TPUS) -> Iterator[Case]:
-  """Every kernel, target, type, head width and page, each at three groupings.
+  """Every kernel, target, type, head width and page.
 
-  Pages and groupings are paired off, so that each value of either occurs with
-  every type and width.
+  Groupings go round with the pages, so each occurs with every type and width.
   """
-  shapes = zip((16, 32, 64, 128), itertools.cycle(HEADS))
-  for kernel, target, dtypes, head_dim, (page, heads) in itertools.product(
-      kernels, targets, DTYPES, (64, 128, 256), tuple(shapes)
-  ):
-    yield Case(
-        kernel=kernel, target=target, dtype=dtypes[0], kv_dtype=dtypes[1],
-        num_heads=heads[0], num_kv_heads=heads[1], head_dim=head_dim,
-        page_tokens=page, rows=ROWS[kernel],
-    )
+  for kernel, target in itertools.product(kernels, targets):
+    for (dtype, kv_dtype), head_dim in itertools.product(DTYPES, WIDTHS):
+      for page_tokens, (N, K) in zip(PAGES, HEADS, strict=True):
+        yield Case(
+            kernel=kernel, target=target, dtype=dtype, kv_dtype=kv_dtype,
+            num_heads=N, num_kv_heads=K, head_dim=head_dim,
+            page_tokens=page_tokens, rows=ROWS[kernel],
+        )

@@ -84,7 +84,7 @@ def _programs(job: dict[str, Any]):
   spec = preset(run.model.preset)
   shapes = [buckets.Shape(**shape) for shape in job["shapes"]]
   mesh = meshes.make_mesh(
-      _devices(target(job["target"])), worker_pools(run)[worker].tp
+      devices(target(job["target"])), worker_pools(run)[worker].tp
   )
   programs = setup.programs_of(
       run, _shapes_only(run, spec, mesh), job["R"],
@@ -109,7 +109,8 @@ def _shapes_only(run, spec, mesh):
   )
 
 
-def _devices(target) -> list:
+def devices(target) -> list:
+  """Descriptions of devices that need not be there."""
   from jax.experimental import topologies
 
   if target.platform == "tpu":
