@@ -26,6 +26,16 @@ class StepShape:
   decode_contexts: tuple[int, ...] = ()
   """The same by sequence; only a model with a sliding window needs it."""
 
+  @property
+  def tokens(self) -> int:
+    """That go through the layers in one pass."""
+    return self.decode_seqs + sum(tokens for tokens, _ in self.prefill)
+
+  @property
+  def rows(self) -> int:
+    """Requests in it; each may have its logits made."""
+    return self.decode_seqs + len(self.prefill)
+
 
 class StepCost(Protocol):
   """Prices steps of one worker."""

@@ -22,8 +22,9 @@ from pdjax.schedule.setup import worker_pools
 from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.chip import Chip
 from pdjax.simulate.chips import chip
-from pdjax.simulate.costs import PS_PER_S, AnalyticalCost
+from pdjax.simulate.costs import AnalyticalCost
 from pdjax.simulate.links import Link
+from pdjax.simulate.rates import ps_of
 from pdjax.simulate.scalars import Scalars
 
 
@@ -145,7 +146,7 @@ def _link(run: Run, pool: Pool, on: Chip) -> Link:
     if _moves_pages(run):
       raise
     bandwidth = 1  # never used
-  return Link(round(bandwidth), round(link.latency_s * PS_PER_S))
+  return Link(round(bandwidth), ps_of(link.latency_s))
 
 
 def _moves_pages(run: Run) -> bool:

@@ -26,9 +26,9 @@ import dataclasses
 import math
 
 from pdjax.simulate.chip import Chip
+from pdjax.simulate.rates import ps_at, ps_of, share
 from pdjax.simulate.scalars import Scalars
 
-PS_PER_S = 10**12
 _WRAPS_FROM = {2: 16, 3: 4}
 """Length from which a torus of so many axes wraps around (TPU slices)."""
 
@@ -49,7 +49,7 @@ class Fabric:
     if size_bytes > self.scalars.one_shot_bytes or self._leaves_host(chips):
       return ring
     sent = (chips - 1) * size_bytes
-    return min(ring, self._hops_ps(1, 2) + _ps(sent, self._rate(chips)))
+    return min(ring, self._hops_ps(1, 2) + ps_at(sent, self._rate(chips)))
 
   def all_gather_ps(self, size_bytes: int, chips: int) -> int:
     """A part on each chip becomes the whole, `size_bytes`, on each."""
@@ -66,7 +66,7 @@ class Fabric:
     if self._leaves_host(chips):
       rate = min(rate, self._network)  # every chip over its own card
     moved = (chips - 1) * size_bytes
-    return self._hops_ps(1, 2) + _ps(moved, chips * rate)
+    return self._hops_ps(1, 2) + ps_at(moved, chips * rate)
 
   def send_ps(self, size_bytes: int, stage_chips: int) -> int:
     """To the next stage, `stage_chips` sending side by side."""
@@ -74,25 +74,26 @@ class Fabric:
     rate = Fabric(self.chip, full)._rate(2 * stage_chips)
     if self._leaves_host(2 * stage_chips):
       rate = min(rate, self._network)
-    hop_ps = round(self.scalars.hop_latency_s * PS_PER_S)
-    return hop_ps + _ps(size_bytes, rate)
+    hop_ps = ps_of(self.scalars.hop_latency_s)
+    return hop_ps + ps_at(size_bytes, rate)
 
   @property
   def _network(self) -> int:
-    share = self.scalars.network_efficiency
-    return round(self.chip.network_bytes_per_s * share)
+    return share(
+        self.chip.network_bytes_per_s, self.scalars.network_efficiency
+    )
 
   def _hops_ps(self, ring_hops: int, chips: int) -> int:
     """The start, and hops one after another; a torus' axes are shorter."""
     if sides := self._box(chips):
       ring_hops = ring_hops * sum(n - 1 for n in sides) // (chips - 1)
-    hop_ps = round(self.scalars.hop_latency_s * PS_PER_S)
-    start_ps = round(self.scalars.collective_latency_s * PS_PER_S)
+    hop_ps = ps_of(self.scalars.hop_latency_s)
+    start_ps = ps_of(self.scalars.collective_latency_s)
     return start_ps + ring_hops * hop_ps
 
   def _ring_ps(self, moved: int, chips: int) -> int:
     """`moved` / chips bytes over each chip's links."""
-    return _ps(moved, chips * self._rate(chips))
+    return ps_at(moved, chips * self._rate(chips))
 
   def _leaves_host(self, chips: int) -> bool:
     joined = max(self.chip.host_chips, self.chip.domain_chips or 1)
@@ -104,12 +105,12 @@ class Fabric:
     if sides := self._box(chips):
       wraps = _WRAPS_FROM[chip.torus_axes]
       links = sum(2 if side >= wraps else 1 for side in sides)
-      return round(links * chip.figure("ici_link_bytes_per_s") * efficiency)
+      return share(links * chip.figure("ici_link_bytes_per_s"), efficiency)
     if chips <= (chip.domain_chips or chip.host_chips):
-      return round(chip.peer_bytes_per_s * efficiency)
-    rate = round(chip.figure("host_link_bytes_per_s") * efficiency)
+      return share(chip.peer_bytes_per_s, efficiency)
+    rate = share(chip.figure("host_link_bytes_per_s"), efficiency)
     if chip.interconnect_bytes_per_s and (chip.domain_chips or 0) > 2:
-      rate = round(chip.interconnect_bytes_per_s * efficiency)
+      rate = share(chip.interconnect_bytes_per_s, efficiency)
     if self._leaves_host(chips):
       rate = min(rate, self._network * self._local_chips(chips))
     return rate
@@ -142,7 +143,3 @@ def _primes(number: int) -> list[int]:
       return [divisor, *_primes(number // divisor)]
   return [number] if number > 1 else []
 
-
-def _ps(amount: int, rate_per_s: int) -> int:
-  """Time of an amount at a rate, rounded up."""
-  return -(-amount * PS_PER_S // rate_per_s)

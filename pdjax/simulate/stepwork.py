@@ -12,8 +12,7 @@ from pdjax.simulate.work import Operators, Work
 def step_work(operators: Operators, shape: StepShape) -> Work:
   """Of all passes of the shape."""
   seqs = shape.decode_seqs
-  tokens = seqs + sum(tokens for tokens, _ in shape.prefill)
-  each = operators.products_work(tokens, seqs + len(shape.prefill))
+  each = operators.products_work(shape.tokens, shape.rows)
   for chunk in shape.prefill:
     each = each.plus(operators.prefill_attention(*chunk))
   each = each.plus(operators.decode_attention(seqs, 0))
