@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pdjax.cli import cell as cell_module
 from pdjax.cli.plan import Part, made_by
+from pdjax.cli.remake import NotExact, remake
 from pdjax.metrics import provenance
 from pdjax.sweep import jsonfile, launch, runfiles
 from pdjax.sweep.cells import Cell
@@ -27,16 +28,44 @@ class Work:
     """A line for each cell that failed."""
 
   def run(self) -> None:
-    waiting = [cell for cell in self._part.cells.cells if self._is_due(cell)]
-    outcomes = launch.launch(
-        waiting, self._begin, "pdjax.cli.cell:run_cell", self._tell
-    )
+    """Runs what is due; of cells that differ in the SLO alone, the first."""
+    due = [cell for cell in self._part.cells.cells if self._is_due(cell)]
     try:
-      with contextlib.closing(outcomes):
-        for outcome in outcomes:
-          self._keep(outcome)
+      while due := self._not_made_again(due):
+        works = {cell.work_id: cell for cell in reversed(due)}
+        self._serve([cell for cell in due if works[cell.work_id] is cell])
+        due = [cell for cell in due if works[cell.work_id] is not cell]
     finally:
       self._part.store.clear()
+
+  def _serve(self, cells: list[Cell]) -> None:
+    outcomes = launch.launch(
+        cells, self._begin, "pdjax.cli.cell:run_cell", self._tell
+    )
+    with contextlib.closing(outcomes):
+      for outcome in outcomes:
+        self._keep(outcome)
+
+  def _not_made_again(self, cells: list[Cell]) -> list[Cell]:
+    """Cells whose metrics cannot be made from the log of a finished run."""
+    works = self._part.store.works() if cells else {}
+    return [cell for cell in cells if not self._make_again(cell, works)]
+
+  def _make_again(self, cell: Cell, works: dict[str, list[Path]]) -> bool:
+    store, made = self._part.store, made_by(cell)
+    source = store.same_work(cell, made, works)
+    if source is None:
+      return False
+    folder = store.begin(cell)
+    try:
+      remake(cell.run, source, folder)
+    except NotExact as error:
+      self._tell(cell, f"is served again: {error}")
+      return False
+    _place(folder, store.folder / "runs" / cell.folder_name)
+    self.runs[cell.id] = store.finish(cell, folder, made, finished=_now())
+    self._tell(cell, f"metrics made from the log of {source.name}")
+    return True
 
   def _is_due(self, cell: Cell) -> bool:
     found = self._part.store.find(cell, made_by(cell))

@@ -61,7 +61,7 @@ def conditions(
           "product_dtype": run.model.product_dtype,
           "kv_dtype": run.model.kv_dtype,
           "sampling": dataclasses.asdict(run.sampling),
-          "slo": _slo(run.slo),
+          "slo": slo_words(run.slo),
           "first_token_anchor": _anchor(run),
           "prefix_cache": prefix_cache,
           **{name: workload.get(name) for name in _WORKLOAD_CONTRACT},
@@ -143,7 +143,8 @@ def _weights(model: config.Model) -> str:
   return f"random, seed {model.seed}" if seeded else model.weights
 
 
-def _slo(slo: config.SLO) -> dict[str, Any]:
+def slo_words(slo: config.SLO) -> dict[str, Any]:
+  """An SLO as the contract states it, shorthands spelled out."""
   return {
       "terms": [list(dataclasses.astuple(term)) for term in terms_of(slo)],
       "join": slo.join,

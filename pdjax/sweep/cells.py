@@ -33,7 +33,14 @@ class Cell:
   @functools.cached_property
   def id(self) -> str:
     """SHA-256 of the canonical config; paths count by content."""
-    tree = schema.tree_of(self.run)
+    return self._hash(schema.tree_of(self.run))
+
+  @functools.cached_property
+  def work_id(self) -> str:
+    """SHA-256 of what is served: the SLO changes the verdict alone."""
+    return self._hash(schema.tree_of(self.run) | {"slo": None})
+
+  def _hash(self, tree: schema.Tree) -> str:
     if self.inputs:
       tree["workload"]["path"] = None
       if self.run.model.weights not in config.NAMED_WEIGHTS:

@@ -83,14 +83,26 @@ class Store:
     """
     reason = "new"
     for path in self._places(cell):
-      status = runfiles.status_of(path)
-      if damaged := _damage(path, cell):
-        reason = f"damaged: {damaged}"
-      elif changed := _changed(status.get("made_by"), made_by):
-        reason = f"stale: {', '.join(changed)} changed"
-      else:
+      if not (reason := _unusable(path, made_by, cell)):
         return Found(path, "done")
     return Found(None, reason)
+
+  def works(self) -> dict[str, list[Path]]:
+    """Finished runs by `Cell.work_id`."""
+    works: dict[str, list[Path]] = {}
+    for path in self._all():
+      work = runfiles.status_of(path).get("work", "")
+      works.setdefault(work, []).append(path)
+    return works
+
+  def same_work(
+      self, cell: Cell, made_by: dict[str, str], works: dict[str, list[Path]]
+  ) -> Path | None:
+    """A finished run that differs from the cell's in its SLO alone."""
+    for path in works.get(cell.work_id, ()):
+      if not _unusable(path, made_by):
+        return path
+    return None
 
   def begin(self, cell: Cell) -> Path:
     """A temporary folder for a run; `finish`, `fail` or `clear` end it."""
@@ -258,6 +270,7 @@ def _is_writable(path: Path) -> bool:
 def _identity(cell: Cell) -> dict[str, Any]:
   return {
       "cell": cell.id,
+      "work": cell.work_id,
       "label": cell.label,
       "case": cell.case,
       "swept": cell.swept,
@@ -265,12 +278,17 @@ def _identity(cell: Cell) -> dict[str, Any]:
   }
 
 
-def _damage(folder: Path, cell: Cell) -> str:
-  wrong = runfiles.damage(folder, by_content=True)
-  if wrong:
-    return wrong
-  is_its = runfiles.status_of(folder).get("cell") == cell.id
-  return "" if is_its else f"{runfiles.STATUS} names another cell"
+def _unusable(
+    run: Path, made_by: dict[str, str], cell: Cell | None = None
+) -> str:
+  """Why a run cannot be used, as that of a cell if one is given."""
+  if damage := runfiles.damage(run, by_content=True):
+    return f"damaged: {damage}"
+  status = runfiles.status_of(run)
+  if cell and status.get("cell") != cell.id:
+    return f"damaged: {runfiles.STATUS} names another cell"
+  changed = _changed(status.get("made_by"), made_by)
+  return f"stale: {', '.join(changed)} changed" if changed else ""
 
 
 def _changed(then: Any, now: dict[str, str]) -> list[str]:

@@ -22,6 +22,7 @@ from pdjax.schedule.batching import Continuous
 class Rule(Continuous):
 
   def __init__(self, act=""):
+    super().__init__()
     self._act = act
 
   def batch(self, worker, world):
