@@ -49,10 +49,7 @@ def _config(path: Path) -> Run:
   """The config of a run, as far as a replay depends on it."""
   if not path.is_file():
     raise ConfigError([f"{path.parent}: not a run's folder: no config.json"])
-  try:
-    tree = jsonfile.read(path)
-  except (OSError, ValueError, RecursionError) as error:
-    raise ConfigError([f"{path}: cannot be read: {error}"]) from error
+  tree = jsonfile.read(path)
   if not isinstance(tree, dict):
     raise ConfigError([f"{path}: not a JSON object"])
   run, errors = schema.read(tree)

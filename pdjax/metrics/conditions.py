@@ -135,7 +135,7 @@ def _own_chips(run: config.Run) -> dict[str, dict[str, Any]] | None:
   """The figures of chips that the config describes itself, of those used."""
   used = {pool.chip for pool in config.pools_of(run) if pool.chip}
   own = run.cluster.chips
-  return {name: dict(own[name]) for name in sorted(used & own.keys())} or None
+  return {name: dict(own[name]) for name in sorted(own.keys() & used)} or None
 
 
 def _weights(model: config.Model) -> str:

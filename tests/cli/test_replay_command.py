@@ -82,7 +82,7 @@ def test_bad_folders_are_one_line_each(command, folder, capsys):
   for number, (line, words) in enumerate(zip(lines[:9], (
       "no config.json", "not a JSON object", "not a JSON object", "splitt",
       "'2X' is not a split", "strategy.max_num_seqs: must be from 1",
-      "cannot be read", "not a readable event file", "event file",
+      "not a JSON object", "not a readable event file", "event file",
   ), strict=True)):
     assert f"runs/0{number}-" in line and words in line
   assert lines[9] == "nowhere: not a run's folder: no config.json"

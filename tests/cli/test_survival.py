@@ -85,7 +85,7 @@ def test_a_policy_may_end_its_process_and_no_more(command, folder):
       "act=exit: SystemExit: 0",
       "act=kill: its process was killed by SIGKILL, 2 times (out of memory?)",
       "act=leave: its process ended with status 0 in the run",
-      "act=raise: ValueError: no idea",
+      "act=raise: PolicyFault: mine.py:22: ValueError: no idea",
   ]
   assert [row["label"] for row in rows(folder)] == ["act=none"]
   assert "Traceback" not in out and len(runs(folder)) == 1
