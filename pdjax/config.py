@@ -219,13 +219,21 @@ class Workload:
   seed: int = 0
   """Of arrivals, lengths and the tokens of prompts."""
   arrival: Literal[
-      "trace", "poisson", "gamma", "constant", "all_at_once"
+      "trace", "poisson", "gamma", "constant", "all_at_once", "closed",
+      "semi_open",
   ] | None = None
   """None: `trace` for traces, `poisson` for synthetic."""
   rate: float | None = None
-  """Requests per second; needed by poisson, gamma and constant."""
+  """Requests per second; needed by poisson, gamma, constant and semi_open."""
   arrival_cv: float = 1.0
   """Coefficient of variation of gamma gaps; above 1 they come in bursts."""
+  concurrency: int | None = None
+  """Users of a closed loop, each with one request at a time."""
+  think_time_s: float = 0.0
+  """Mean of the exponential pause between an answer and its user's next
+  request (closed, semi_open)."""
+  stay_probability: float = 0.5
+  """Chance that a user of a semi-open loop asks again after an answer."""
   prompt: Lengths = Lengths()
   output: Lengths = Lengths(mean=128.0)
   time_scale: float = 1.0
@@ -242,8 +250,12 @@ class Workload:
   """An answer has its true length whatever it says, or ends at an end token
   of real weights."""
   protocol: Literal["count", "steady"] = "count"
-  """`count` serves a number of requests to their end; `steady` is refused:
-  not available yet."""
+  """`count` serves a number of requests to their end, cold start and all;
+  `steady` measures those of a time window, under load before and after."""
+  duration_s: float | None = None
+  """Of the window of `steady`, the same at every rate; default 60."""
+  warmup_s: float | None = None
+  """Before the window; default a quarter of `duration_s`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

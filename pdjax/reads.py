@@ -13,6 +13,7 @@ from typing import Any
 from pdjax import config
 from pdjax.config import Run, TransferPlan, parse_split
 from pdjax.unknown import UNKNOWN, Withheld, known
+from pdjax.window import lasting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,6 +23,10 @@ class _Reads:
   paths: tuple[str, ...]
   when: Callable[[Run], bool]
   reason: str
+
+
+RATED = ("poisson", "gamma", "constant", "semi_open")
+"""Arrivals that need `workload.rate`."""
 
 
 def _builtin(*kinds: str) -> Callable[[Run], bool]:
@@ -146,8 +151,33 @@ _READS = (
     ),
     _Reads(
         ("workload.rate",),
-        lambda run: arrival_of(run.workload) not in ("trace", "all_at_once"),
+        lambda run: arrival_of(run.workload) in RATED,
         "the arrivals have no rate to set",
+    ),
+    _Reads(
+        ("workload.concurrency",),
+        lambda run: arrival_of(run.workload) == "closed",
+        "only a closed loop has a number of users",
+    ),
+    _Reads(
+        ("workload.think_time_s",),
+        lambda run: arrival_of(run.workload) in ("closed", "semi_open"),
+        "arrivals do not wait for answers",
+    ),
+    _Reads(
+        ("workload.stay_probability",),
+        lambda run: arrival_of(run.workload) == "semi_open",
+        "only users of a semi-open loop come and leave",
+    ),
+    _Reads(
+        ("workload.duration_s", "workload.warmup_s"),
+        lambda run: run.workload.protocol == "steady",
+        "only the steady protocol has a window",
+    ),
+    _Reads(
+        ("workload.num_requests",),
+        lambda run: not timed(run.workload),
+        "the window and the rate say how many requests there are",
     ),
     _Reads(
         ("workload.arrival_cv",),
@@ -206,6 +236,27 @@ def arrival_of(workload: config.Workload) -> str:
   return workload.arrival or implied
 
 
+def timed(workload: config.Workload) -> bool:
+  """Whether requests are counted by a window instead of a number.
+
+  A loop's are not: how many it sends depends on the system.
+  """
+  return workload.protocol == "steady" and arrival_of(workload) in (
+      "poisson", "gamma", "constant", "trace"
+  )
+
+
+def _implied_num_requests(run: Run) -> int | None:
+  workload = run.workload
+  counted = workload.kind == "synthetic" and workload.protocol == "count"
+  return 100 if counted else None
+
+
+def _implied_window(run: Run, part: int) -> float | None:
+  steady = run.workload.protocol == "steady"
+  return lasting(run.workload)[part] if steady else None
+
+
 def _implied_first_token(run: Run) -> str | None:
   return "at_prefill" if _hands_over(run) else None
 
@@ -233,9 +284,9 @@ _IMPLIED: dict[str, Callable[[Run], Any]] = {
     "strategy.first_token": _implied_first_token,
     "strategy.transfer": _implied_transfer,
     "workload.arrival": lambda run: arrival_of(run.workload),
-    "workload.num_requests": (
-        lambda run: 100 if run.workload.kind == "synthetic" else None
-    ),
+    "workload.num_requests": _implied_num_requests,
+    "workload.duration_s": lambda run: _implied_window(run, 0),
+    "workload.warmup_s": lambda run: _implied_window(run, 1),
 }
 """What a field stands for if it is left unsaid."""
 

@@ -15,7 +15,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 TELLS = {"unknown", "fieldtypes", "inputfile"}
 """What says in words what is wrong with a value or a file."""
-BASE = {"config", "layout", "request", "segments", "events", *TELLS}
+BASE = {
+    "config", "layout", "request", "segments", "events", "clients", "window",
+    *TELLS,
+}
 SIZES = {"dtypes", "models.spec", "models.presets", "memory"}
 ALLOWED: dict[str, set[str]] = {
     # The vocabulary, and the config's schema over it.
@@ -25,12 +28,14 @@ ALLOWED: dict[str, set[str]] = {
     "request": set(),
     "segments": set(),
     "events": {"request", "segments"},
+    "clients": {"events"},
+    "window": {"config"},
     "unknown": set(),
     "fieldtypes": {"unknown"},
     "inputfile": {"fieldtypes"},
     "schema": {"config", *TELLS},
     "literals": {"config", "schema", *TELLS},
-    "reads": {"config", *TELLS},
+    "reads": {"config", "window", *TELLS},
     "ranges": {"config", *TELLS},
     "checks": {"config", "ranges", "reads", *TELLS},
     "eventcolumns": BASE,
@@ -41,12 +46,14 @@ ALLOWED: dict[str, set[str]] = {
     "models.spec": {"models.rope"},
     "models.presets": {"config", "models.rope", "models.spec"},
     "memory": {"config", "dtypes", "layout", "models.spec"},
-    "workload": BASE,
+    "workload": {*BASE, "reads"},
     "metrics": BASE,
     "report": {*BASE, "metrics", "eventfile"},
     "schedule": {*BASE, "pages"},
     "simulate": {*BASE, *SIZES, "pages", "schedule"},
-    "calibrate": {*BASE, "metrics", "schedule", "simulate", "engine"},
+    "calibrate": {
+        *BASE, "workload", "metrics", "schedule", "simulate", "engine",
+    },
     # Devices.
     "mesh": {"config"},
     "ops": {"pdjax_kernels"},
@@ -70,9 +77,9 @@ ALLOWED: dict[str, set[str]] = {
 """What each part may import besides itself. `cli` may import everything."""
 
 JAX_FREE = {
-    "config", "layout", "dtypes", "request", "segments", "events",
-    "eventcolumns", "eventfile", *TELLS, "schema", "literals", "reads",
-    "ranges", "checks", "pages", "models.rope", "models.spec",
+    "config", "layout", "dtypes", "request", "segments", "events", "clients",
+    "window", "eventcolumns", "eventfile", *TELLS, "schema", "literals",
+    "reads", "ranges", "checks", "pages", "models.rope", "models.spec",
     "models.presets", "memory", "workload", "metrics", "report", "schedule",
     "simulate", "sweep",
 }

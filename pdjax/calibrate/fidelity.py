@@ -16,6 +16,7 @@ from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.links import Link
+from pdjax.workload.clients import Open
 
 FIGURES = (
     ("ttft", 50), ("ttft", 99), ("tpot", 50), ("tpot", 99), ("itl", 50),
@@ -53,8 +54,8 @@ def simulate_again(
   made = dict(zip(table["request"], table["output_tokens"], strict=True))
   workers = len(pool_pages)
   backend = SimulatedBackend(
-      sorted(requests, key=lambda r: (r.arrival_ps, r.id)),
-      [int(made[request]) for request in range(len(made))],
+      Open(sorted(requests, key=lambda r: (r.arrival_ps, r.id))),
+      [max(1, int(made[request])) for request in range(len(made))],
       [cost] * workers,
       [link] * workers,
       dispatch_ahead=run.engine.dispatch_ahead,

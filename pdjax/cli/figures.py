@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pdjax import schema
 from pdjax.cli.compare import Finished, Shown, shown
 from pdjax.cli.uncollected import uncollected
 from pdjax.report import labels
@@ -20,6 +21,7 @@ from pdjax.report.groups import groups_of
 from pdjax.report.heading import workload_words
 from pdjax.report.plots import LatencySeries, latency_cdfs
 from pdjax.sweep import jsonfile, runfiles, temporary
+from pdjax.window import window_of
 
 _CURVES = 7
 """In a figure at most."""
@@ -124,8 +126,12 @@ def _series(run: Shown, name: str, style: int) -> LatencySeries:
   from pdjax.metrics.requests import request_table
 
   assert run.config is not None
-  first_token = run.config["strategy"]["first_token"] or "at_prefill"
-  table = request_table(read_log(run.folder / "events.parquet"), first_token)
+  asked = schema.run_from_tree(run.config)
+  table = request_table(
+      read_log(run.folder / "events.parquet"),
+      asked.strategy.first_token or "at_prefill",
+      window_of(asked.workload),
+  ).measured()
   return LatencySeries.of(
       name,
       run.summary["kind"],

@@ -55,7 +55,7 @@ def _simulated(run: Run, workload: Workload) -> Plant:
 
   cluster = cluster_of(run)
   return Plant(
-      backend=cluster.backend(workload.requests, workload.output_tokens),
+      backend=cluster.backend(workload.clients(), workload.output_tokens),
       pool_pages=cluster.pool_pages,
       conditions={
           "cost_profile": "first principles, uncalibrated",

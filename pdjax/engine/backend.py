@@ -117,7 +117,7 @@ class EngineBackend:
         raise ValueError(f"a request needs {new.M} pages, compiled for {old.M}")
     self._clock.stop()
     self._answers = Answers(prompts, workload.output_tokens)
-    self._agenda = Agenda(workload.requests)
+    self._agenda = Agenda(workload.clients())
     self._compiles = 0
     for _ in self._crew.errand(lambda worker: self._wipe):
       pass
@@ -175,6 +175,8 @@ class EngineBackend:
         self._crew.workers[command.source].submit(_gather(command, world))
       case events.Wake():
         self._agenda.wake(command.at_ps)
+      case events.Reject() | events.Abort() | events.Fail():
+        self._agenda.ended(command.request, self._clock.now_ps())
 
   def _start_run(self, lanes: list[Run | None], worker: int) -> None:
     if len(lanes) > 1:
@@ -247,6 +249,8 @@ class EngineBackend:
       case RunOver():
         self._running -= 1
         finished = self._answers.take(report.made)
+        for request, _ in finished:
+          self._agenda.ended(request, now_ps)
         return outcomes.step_ended(now_ps, report, finished)
       case Passed():
         request = self._transfers[report.transfer].request

@@ -15,7 +15,8 @@ from pdjax.metrics.slo import terms_of
 from pdjax.metrics.summary import chips_of
 
 _WORKLOAD_CONTRACT = (
-    "content_sha256", "arrival", "rate_per_s", "protocol", "stop",
+    "content_sha256", "arrival", "rate_per_s", "users", "protocol", "window",
+    "stop",
 )
 
 

@@ -13,9 +13,11 @@ import numpy as np
 
 from pdjax import config
 from pdjax.metrics.anchors import ANCHORS
+from pdjax.metrics.batches import LEAST_REQUESTS
 from pdjax.metrics.growth import grew
 from pdjax.metrics.percentiles import needed
 from pdjax.metrics.requests import RequestTable
+from pdjax.metrics.warmup import mser5
 
 DRAIN_SHARE = 0.1
 """A run drains when its makespan exceeds the span of its arrivals by more."""
@@ -36,6 +38,8 @@ class Facts:
   """Requests whose tokens were compared with a plain forward pass."""
   tokens_differing: int | None = None
   """Tokens of those requests that no tie explains."""
+  load_ended: bool | None = None
+  """Whether the last prepared request arrived before a steady run was over."""
   prefix_reuse_share: float | None = None
   """Share of prompt tokens that a prefix cache without limits would hold."""
 
@@ -65,9 +69,9 @@ def caveats(
   ]
 
 
-def notes(summary: Mapping[str, Any]) -> list[str]:
-  """How fine the figures are."""
-  lines = []
+def notes(table: RequestTable, summary: Mapping[str, Any]) -> list[str]:
+  """How fine the figures are; `table` has the measured requests."""
+  lines = _unsteady(table) if table.window else []
   for at in (99, 90):
     names = [
         name.removeprefix(f"p{at}_").removesuffix("_ms")
@@ -80,6 +84,13 @@ def notes(summary: Mapping[str, Any]) -> list[str]:
           f" {summary['completed']} requests completed"
       )
   return lines
+
+
+def _unsteady(table: RequestTable) -> list[str]:
+  ttft_ns = np.ma.compressed(table["ttft_ns"])
+  if len(ttft_ns) < LEAST_REQUESTS or mser5(ttft_ns) is not None:
+    return []
+  return ["MSER-5 finds no steady part of the TTFTs in the window"]
 
 
 def is_sample(workload: config.Workload) -> bool:
@@ -116,6 +127,8 @@ def _from_facts(facts: Facts, measured: bool) -> list[str]:
     lines.append(f"{facts.pages_leaked} pages leaked")
   if facts.compiles_in_window:
     lines.append(f"{facts.compiles_in_window} compiles in the window")
+  if facts.load_ended:
+    lines.append("arrivals ended before the measured requests did")
   if measured and not facts.tokens_verified:
     lines.append("tokens not verified")
   return lines
@@ -144,7 +157,8 @@ def _late(summary: Mapping[str, Any]) -> list[str]:
 
 
 def queue_grew(table: RequestTable) -> bool:
-  """Whether requests kept piling up in the second half of the arrivals.
+  """Whether requests kept piling up in the window, or while the second half
+  arrived.
 
   In the queue is who has arrived, not ended, and not begun to decode.
   """
@@ -152,12 +166,15 @@ def queue_grew(table: RequestTable) -> bool:
   half = len(arrival_ns) // 2
   if half < 1 or arrival_ns[half] == arrival_ns[-1]:
     return False
+  begin_ns, end_ns = arrival_ns[half], arrival_ns[-1]
+  if table.window:
+    begin_ns, end_ns = table.window.begin_ns, table.window.end_ns
   never = np.iinfo(np.int64).max
   left_ns = np.minimum(
       np.ma.filled(table["first_decode_ns"], never),
       np.ma.filled(table["ended_ns"], never),
   )
-  return grew(arrival_ns, left_ns, arrival_ns[half], arrival_ns[-1])
+  return grew(arrival_ns, left_ns, begin_ns, end_ns)
 
 
 def _anchor_flips(summary: Mapping[str, Any]) -> list[str]:

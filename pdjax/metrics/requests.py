@@ -20,6 +20,7 @@ from pdjax.metrics.steps import StepTotals, step_totals
 from pdjax.metrics.timed import Timed
 from pdjax.metrics.tokens import Lives, Tokens, nulls, read_lives, read_tokens
 from pdjax.metrics.weighted import Weighted
+from pdjax.window import Window
 
 REFUSALS = np.array(["rejected", "aborted", "failed"])
 STATES = ("finished", "rejected", "aborted", "failed", "unfinished")
@@ -39,6 +40,8 @@ class RequestTable:
   steps: StepTotals
   end_ns: int
   """Time of the log's last entry."""
+  window: Window | None = None
+  """What is measured; None: all of it."""
 
   def __len__(self) -> int:
     return len(self.columns["request"])
@@ -60,6 +63,21 @@ class RequestTable:
       return self.gaps().weighted()
     return Weighted.of(self[f"{metric}_ns"][self.finished])
 
+  def measured(self) -> "RequestTable":
+    """Without the requests before and after the window."""
+    keep = self["measured"]
+    if keep.all():
+      return self
+    columns = {name: column[keep] for name, column in self.columns.items()}
+    tokens = self.tokens.only(keep)
+    return dataclasses.replace(
+        self,
+        columns=columns,
+        workers=[w for w, kept in zip(self.workers, keep, strict=True) if kept],
+        tokens=tokens,
+        later_gaps=tokens.later_gaps(columns["state"] == "finished"),
+    )
+
   def gaps(self) -> Timed:
     """Every gap of every finished request, at its end, in nanoseconds."""
     done = self.finished
@@ -72,17 +90,22 @@ class RequestTable:
     return dataclasses.replace(self, columns=columns, anchor=anchor)
 
 
-def request_table(log: Log, first_token: str = "at_prefill") -> RequestTable:
+def request_table(
+    log: Log,
+    first_token: str = "at_prefill",
+    window: Window | None = None,
+) -> RequestTable:
   """Derives every request's row.
 
   Args:
     log: of a whole run, or of a run that was cut short.
     first_token: `strategy.first_token`, which picks the anchor.
+    window: requests that arrived in it are the measured ones.
   """
   journal = read_journal(log)
   lives = read_lives(journal)
   tokens = read_tokens(journal, lives)
-  columns = _basic(journal, lives, tokens)
+  columns = _basic(journal, lives, tokens, window)
   columns |= _times(journal, lives, tokens, columns["state"])
   anchor = ANCHOR_OF[first_token]
   columns |= anchored(columns, anchor)
@@ -92,8 +115,9 @@ def request_table(log: Log, first_token: str = "at_prefill") -> RequestTable:
       anchor=anchor,
       tokens=tokens,
       later_gaps=tokens.later_gaps(columns["state"] == "finished"),
-      steps=step_totals(journal),
+      steps=step_totals(journal, window),
       end_ns=journal.end_ps // 1000,
+      window=window,
   )
 
 
@@ -117,15 +141,19 @@ def write_requests(table: RequestTable, path: str | os.PathLike) -> None:
 
 
 def _basic(
-    journal: Journal, lives: Lives, tokens: Tokens
+    journal: Journal, lives: Lives, tokens: Tokens, window: Window | None
 ) -> dict[str, Column]:
   """What needs no time."""
   requests, rows = journal.requests, len(journal.requests)
+  arrival_ps = np.array([r.arrival_ps for r in requests], np.int64)
   lost = lives.cached_tokens.copy()
   lost[np.searchsorted(lives.row, np.arange(rows), side="right") - 1] = 0
   return {
       "request": np.array([r.id for r in requests], np.int64),
       "state": _states(journal),
+      "measured": (
+          window.holds(arrival_ps) if window else np.ones(rows, bool)
+      ),
       "prompt_tokens": np.array([r.prompt_tokens for r in requests], np.int64),
       "max_tokens": np.array([r.max_tokens for r in requests], np.int64),
       "output_tokens": tokens.output_tokens,
@@ -216,10 +244,10 @@ def _workers(journal: Journal) -> list[tuple[int, ...]]:
 
 
 _ORDER = (
-    "request", "state", "prompt_tokens", "max_tokens", "output_tokens",
-    "arrival_ns", "delivered_ns", "lag_ns", "prefill_sampled_ns",
-    "kv_landed_ns", "first_decode_ns", "first_token_ns", "ended_ns",
-    "ttft_ns", "ttft_prefill_sampled_ns", "ttft_kv_landed_ns",
+    "request", "state", "measured", "prompt_tokens", "max_tokens",
+    "output_tokens", "arrival_ns", "delivered_ns", "lag_ns",
+    "prefill_sampled_ns", "kv_landed_ns", "first_decode_ns", "first_token_ns",
+    "ended_ns", "ttft_ns", "ttft_prefill_sampled_ns", "ttft_kv_landed_ns",
     "ttft_first_decode_ns", "ttst_ns", "itl_first_ns", "itl_max_ns",
     "itl_later_max_ns", "tpot_ns", "e2el_ns", "queue_prefill_ns", "prefill_ns",
     "transfer_wait_ns", "transfer_ns", "queue_decode_ns", "decode_ns",

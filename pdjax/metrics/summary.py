@@ -21,6 +21,7 @@ from pdjax.metrics.goodput import goodput
 from pdjax.metrics.percentiles import needed, percentile
 from pdjax.metrics.requests import STATES, RequestTable
 from pdjax.metrics.slo import judge
+from pdjax.metrics.throughput import duration_of, throughputs
 from pdjax.metrics.weighted import Weighted
 
 LATENCIES = ("ttft", "ttst", "tpot", "itl", "itl_first", "e2el")
@@ -37,14 +38,16 @@ def summarize(
   """The summary of one run.
 
   Args:
-    table: every request, under the anchor that the run released at.
+    table: every request, under the anchor that the run released at; the
+      summary is of the measured ones.
     run: its config: backend, SLO, pools.
     chips: all chips it used; None counts those of its pools.
     facts: what the log does not know: padding, leaks, compiles, checks.
   """
   facts = facts or Facts()
   chips = chips or chips_of(run)
-  duration_ns = makespan_ns(table)
+  everyone, table = table, table.measured()
+  duration_ns = duration_of(table)
   measured = run.backend.kind == "jax"
   summary = {
       "kind": "measured" if measured else "simulated",
@@ -53,7 +56,7 @@ def summarize(
       **_counts(table),
       "duration": duration_ns / 1e9,
       **_offered(table, chips),
-      **_throughputs(table, duration_ns),
+      **throughputs(everyone),
   }
   for metric in LATENCIES:
     summary |= _latency(metric, table.sample(metric))
@@ -65,29 +68,16 @@ def summarize(
   summary |= _mean_parts(table)
   summary |= _steps(table)
   summary |= facts.known()
-  doubtful = doubts(table, summary, facts)
+  doubtful = doubts(everyone, summary, facts)
   summary["doubtful"] = bool(doubtful)
   summary["flags"] = doubtful + caveats(run.workload, summary, facts)
-  summary["notes"] = notes(summary)
+  summary["notes"] = notes(table, summary)
   return summary
 
 
 def chips_of(run: config.Run) -> int:
   """Chips of all pools together."""
   return sum(p.count * p.layout.chips for p in config.pools_of(run))
-
-
-def makespan_ns(table: RequestTable) -> int:
-  """From the first intended arrival until the last request ended.
-
-  With requests left unfinished, until the log's last entry.
-  """
-  if not len(table):
-    return 0
-  ended_ns = table["ended_ns"]
-  open_ended = np.ma.getmaskarray(ended_ns).any()
-  end_ns = table.end_ns if open_ended else int(ended_ns.max())
-  return max(0, end_ns - int(table["arrival_ns"].min()))
 
 
 def _counts(table: RequestTable) -> dict[str, int]:
@@ -105,32 +95,16 @@ def _counts(table: RequestTable) -> dict[str, int]:
 
 
 def _offered(table: RequestTable, chips: int) -> dict[str, float | None]:
-  """What was asked for: all requests over the span of their arrivals."""
+  """What was asked for: requests over the window or the span of arrivals."""
   arrival_ns = table["arrival_ns"]
   span_s = float(np.ptp(arrival_ns)) / 1e9 if len(table) else 0.0
+  if table.window:
+    span_s = table.window.duration_ns / 1e9
   rate = _ratio(len(table), span_s)
   return {
       "arrival_span": span_s,
       "offered_rate": rate,
       "offered_rate_per_chip": None if rate is None else rate / chips,
-  }
-
-
-def _throughputs(
-    table: RequestTable, duration_ns: int
-) -> dict[str, float | None]:
-  """Of finished requests over the makespan."""
-  done = table.finished
-  made = int(table["output_tokens"][done].sum())
-  asked = int(table["prompt_tokens"][done].sum())
-  amounts = {
-      "request_throughput": int(done.sum()),
-      "output_throughput": made,
-      "total_token_throughput": made + asked,
-  }
-  return {
-      name: _ratio(amount, duration_ns / 1e9)
-      for name, amount in amounts.items()
   }
 
 

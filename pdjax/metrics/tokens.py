@@ -66,6 +66,21 @@ class Tokens:
   def output_tokens(self) -> np.ndarray:
     return _sum(self.row, self.count, self.num_rows)
 
+  def only(self, keep_row: np.ndarray) -> "Tokens":
+    """The tokens of some rows, which are numbered anew."""
+    keep = keep_row[self.row]
+    number = np.cumsum(keep_row) - 1
+    return Tokens(
+        self.token_ns, number[self.row[keep]], self.first[keep],
+        self.count[keep], int(keep_row.sum()),
+    )
+
+  def made_between(self, begin_ns: int, end_ns: int) -> int:
+    """Tokens made from `begin_ns` on and before `end_ns`."""
+    inside = (begin_ns <= self.token_ns) & (self.token_ns < end_ns)
+    before = np.concatenate([[0], np.cumsum(inside)])
+    return int((before[self.first + self.count] - before[self.first]).sum())
+
   def first_token_ns(self) -> np.ma.MaskedArray:
     """Per row; masked where no token was made."""
     return self._per_row(self.starts_row, self.first)

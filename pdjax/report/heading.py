@@ -43,7 +43,19 @@ def workload_words(conditions: Mapping[str, Any]) -> str:
     kind = f"{kind} SAMPLE made for pdjax, not the trace"
     arrival = f"{arrival} arrivals" if rate else None
   timing = f"{arrival} {rate:g}/s" if rate else arrival
-  return " ".join(filter(None, (kind, timing)))
+  return " ".join(filter(None, (kind, timing, _users(workload.get("users")))))
+
+
+def _users(users: Mapping[str, Any] | None) -> str:
+  """Who waits for answers, such as `16 users thinking 2 s`."""
+  if not users:
+    return ""
+  stay = users.get("stay_probability")
+  who = f"{users['concurrency']} users" if stay is None else (
+      f"users, {stay:.0%} stay"
+  )
+  pause_s = users["think_time_s"]
+  return f"{who} thinking {pause_s:g} s" if pause_s else who
 
 
 def wrapped(text: str) -> list[str]:
@@ -59,7 +71,11 @@ def _weights(run: ReportedRun) -> str:
 
 def _workload(run: ReportedRun) -> str:
   words = workload_words(run.conditions)
-  return f"{run.summary['sent']} requests {words}".rstrip()
+  window = run.conditions["contract"].get("window")
+  when = ""
+  if window:
+    when = f" in {window['duration_s']:g} s after {window['warmup_s']:g} s"
+  return f"{run.summary['sent']} requests {words}".rstrip() + when
 
 
 def _offered(runs: Sequence[ReportedRun]) -> str:

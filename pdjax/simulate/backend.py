@@ -14,11 +14,14 @@ import heapq
 from collections.abc import Sequence
 from typing import Protocol
 
+from pdjax.clients import Clients
 from pdjax.events import (
     EVENTS,
-    Arrived,
+    Abort,
     Command,
     Event,
+    Fail,
+    Reject,
     Step,
     StepEnded,
     Transfer,
@@ -28,7 +31,6 @@ from pdjax.events import (
     Woke,
     delivery_key,
 )
-from pdjax.request import Request
 from pdjax.schedule.cost import StepCost, StepShape
 from pdjax.schedule.world import World
 from pdjax.simulate.lane import Lane, LaneRun
@@ -50,7 +52,7 @@ class SimulatedBackend:
 
   def __init__(
       self,
-      requests: Sequence[Request],
+      clients: Clients,
       output_tokens: Sequence[int],
       costs: Sequence[WorkerCost],
       links: Sequence[Link],
@@ -60,8 +62,7 @@ class SimulatedBackend:
   ):
     """`output_tokens` are true answer lengths by request id; `costs` and
     `links` are by worker."""
-    self._arrivals = iter(requests)
-    self.arriving = True
+    self._clients = clients
     self._output_tokens = output_tokens
     self._costs = costs
     self._links = Links(dict(enumerate(links)))
@@ -72,23 +73,33 @@ class SimulatedBackend:
     self._pushed = 0
     self._now = (-1, 0, 0)
     """Delivery key of the last event."""
-    self._push_arrival()
 
   # What `serve` calls. -------------------------------------------------------
 
+  @property
+  def arriving(self) -> bool:
+    """Whether clients are still to send requests, as things are now."""
+    return self._clients.due() is not None
+
   def next_event(self) -> Event | None:
     self._drop_outdated()
-    event = self._pending[0][2] if self._pending else None
-    sent = self._next_sent()
-    if sent and (not event or delivery_key(sent) < delivery_key(event)):
-      event = sent
-      self._links.finish()
-    elif event:
-      heapq.heappop(self._pending)
+    take, event = self._take_pending, None
+    if self._pending:
+      event = self._pending[0][2]
+    for other, take_other in (
+        (self._next_sent(), self._links.finish),
+        (self._clients.due(), self._clients.take),
+    ):
+      if other and (not event or delivery_key(other) < delivery_key(event)):
+        event, take = other, take_other
     if event:
+      take()
       self._now = delivery_key(event)
       self._happen(event)
     return event
+
+  def _take_pending(self) -> None:
+    heapq.heappop(self._pending)
 
   def start(self, command: Command, world: World) -> None:
     match command:
@@ -98,8 +109,11 @@ class SimulatedBackend:
         self._start_transfer(command, world)
       case Wake():
         self._push(Woke(command.at_ps, command.at_ps))
+      case Reject() | Abort() | Fail():
+        # An aborted request's run goes on, but its client has left.
+        self._clients.ended(command.request, self._now[0])
       case _:
-        pass  # An aborted request's run goes on; nothing else means work.
+        pass  # Nothing else means work.
 
   def settle(self, worker: int, lane: int) -> int:
     run = self._lanes[worker][lane].run
@@ -199,10 +213,10 @@ class SimulatedBackend:
   def _happen(self, event: Event) -> None:
     """What an event sets off by itself, before the scheduler hears of it."""
     match event:
-      case Arrived():
-        self._push_arrival()
       case StepEnded():
         self._lanes[event.worker][event.lane].clear()
+        for request, _ in event.finished:
+          self._clients.ended(request, event.at_ps)
       case TransferProgressed(stage="gathered"):
         command, size_bytes = self._transfers[event.transfer]
         self._links.start(
@@ -220,12 +234,6 @@ class SimulatedBackend:
     self._push(
         TransferEnded(at_ps, command.transfer, command.request, size_bytes)
     )
-
-  def _push_arrival(self) -> None:
-    request = next(self._arrivals, None)
-    self.arriving = request is not None
-    if request is not None:
-      self._push(Arrived(request.arrival_ps, request))
 
   def _push(self, event: Event) -> None:
     """Queues an event; the count only keeps the heap from comparing events."""

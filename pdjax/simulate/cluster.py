@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from pdjax import memory
+from pdjax.clients import Clients
 from pdjax.config import (
     BUILTIN_STRATEGIES,
     ConfigError,
@@ -17,7 +18,6 @@ from pdjax.config import (
 )
 from pdjax.dtypes import BITS, Dtypes
 from pdjax.models.presets import preset
-from pdjax.request import Request
 from pdjax.schedule.setup import worker_pools
 from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.chip import Chip
@@ -44,11 +44,11 @@ class Cluster:
     return [cost.provenance for cost in dict.fromkeys(self.costs)]
 
   def backend(
-      self, requests: Sequence[Request], output_tokens: Sequence[int]
+      self, clients: Clients, output_tokens: Sequence[int]
   ) -> SimulatedBackend:
     """A fresh backend at time 0."""
     return SimulatedBackend(
-        requests, output_tokens, self.costs, self.links,
+        clients, output_tokens, self.costs, self.links,
         dispatch_ahead=self.dispatch_ahead,
     )
 

@@ -13,17 +13,18 @@ import numpy as np
 
 from pdjax import config
 from pdjax.config import ConfigError
+from pdjax.reads import arrival_of, timed
 from pdjax.request import Request
-from pdjax.workload import arrivals, conditions, lengths, traces
+from pdjax.window import window_of
+from pdjax.workload import arrivals, conditions, lengths, timing, traces
+from pdjax.workload.arrivals import PS_PER_S
 from pdjax.workload.columns import Columns
-from pdjax.workload.mistakes import arrival_of, mistakes
+from pdjax.workload.mistakes import mistakes
+from pdjax.workload.streams import Stream, rng_of
 from pdjax.workload.traces import Trace
 from pdjax.workload.workload import Workload, content_sha256
 
 SYNTHETIC_REQUESTS = 100
-
-_ARRIVALS, _PROMPTS, _OUTPUTS = range(3)
-
 
 def build(workload: config.Workload) -> Workload:
   """The requests that `workload` describes.
@@ -41,9 +42,10 @@ def build(workload: config.Workload) -> Workload:
       errors += error.errors
   if errors:
     raise ConfigError(errors)
-  if trace:
-    return _from_trace(workload, trace)
-  return _synthetic(workload)
+  built = _from_trace(workload, trace) if trace else _synthetic(workload)
+  if errors := list(_window_errors(workload, built)):
+    raise ConfigError(errors)
+  return built
 
 
 def _too_few(workload: config.Workload, trace: Trace) -> Iterator[str]:
@@ -72,12 +74,38 @@ FITS = (_too_few, _too_slow)
 """What is asked of a trace that it does not have, a line each."""
 
 
+def _window_errors(
+    workload: config.Workload, built: Workload
+) -> Iterator[str]:
+  """What the window asks of requests whose times are known."""
+  window = built.window
+  if window is None or built.behaviour is not None:
+    return
+  arrivals_ps = [request.arrival_ps for request in built.requests]
+  if workload.kind != "synthetic" and arrivals_ps[-1] < window.end_ps:
+    yield (
+        f"workload.duration_s: the trace's {len(arrivals_ps)} requests last"
+        f" {arrivals_ps[-1] / PS_PER_S:g} s, warm-up and window"
+        f" {window.end_ps / PS_PER_S:g} s"
+    )
+  elif not any(map(window.holds, arrivals_ps)):
+    yield (
+        "workload.duration_s: no request arrives in the window, from"
+        f" {window.begin_ps / PS_PER_S:g} to {window.end_ps / PS_PER_S:g} s"
+    )
+
+
 def _synthetic(workload: config.Workload) -> Workload:
-  count = workload.num_requests or SYNTHETIC_REQUESTS
-  prompt = lengths.draw(workload.prompt, count, _rng(workload, _PROMPTS))
-  output = lengths.draw(workload.output, count, _rng(workload, _OUTPUTS))
+  arrival_ps = _arrivals(workload, workload.num_requests or SYNTHETIC_REQUESTS)
+  count = len(arrival_ps)
+  prompt, output = (
+      lengths.draw(law, count, rng_of(workload, stream))
+      for law, stream in (
+          (workload.prompt, Stream.PROMPTS), (workload.output, Stream.OUTPUTS),
+      )
+  )
   columns = Columns(
-      arrival_ps=_drawn_arrivals(workload, count),
+      arrival_ps=arrival_ps,
       prompt_tokens=prompt.tokens,
       output_tokens=output.tokens,
   )
@@ -85,35 +113,28 @@ def _synthetic(workload: config.Workload) -> Workload:
   return _declared(workload, columns, source)
 
 
+def _arrivals(workload: config.Workload, count: int) -> np.ndarray:
+  """Times that are drawn: `count` of them, or as many as a window needs."""
+  window = window_of(workload)
+  if window and timed(workload):
+    return timing.drawn_until(workload, window.horizon_ps)
+  return timing.drawn(workload, count)
+
+
 def _from_trace(workload: config.Workload, trace: Trace) -> Workload:
   columns = trace.columns.part(workload.skip_requests, workload.num_requests)
+  window = window_of(workload)
   if arrival_of(workload) == "trace":
     columns = columns.stretched(workload.time_scale)
+    if window:
+      columns = columns.before(window.horizon_ps)
   else:
+    arrival_ps = _arrivals(workload, len(columns))[: len(columns)]
     columns = dataclasses.replace(
-        columns, arrival_ps=_drawn_arrivals(workload, len(columns))
+        columns.part(0, len(arrival_ps)), arrival_ps=arrival_ps
     )
   source = conditions.of_trace(workload, trace, columns)
   return _declared(workload, columns.scaled(workload.length_scale), source)
-
-
-def _drawn_arrivals(workload: config.Workload, count: int) -> np.ndarray:
-  rng, rate = _rng(workload, _ARRIVALS), workload.rate or 0.0
-  match arrival_of(workload):
-    case "poisson":
-      return arrivals.poisson(count, rate, rng)
-    case "gamma":
-      return arrivals.gamma(count, rate, workload.arrival_cv, rng)
-    case "constant":
-      return arrivals.constant(count, rate)
-    case _:
-      return arrivals.all_at_once(count)
-
-
-def _rng(workload: config.Workload, stream: int) -> np.random.Generator:
-  return np.random.default_rng(
-      np.random.SeedSequence(workload.seed, spawn_key=(stream,))
-  )
 
 
 def _declared(
@@ -129,14 +150,17 @@ def _declared(
     known = declared
   requests = _requests(columns, declared)
   outputs = tuple(known.tolist())
+  behaviour = timing.behaviour_of(workload, len(columns))
   return Workload(
       requests,
       outputs,
       {
-          "content_sha256": content_sha256(requests, outputs),
+          "content_sha256": content_sha256(requests, outputs, behaviour),
           **conditions.of_rules(workload, long, columns),
           **source,
       },
+      behaviour,
+      window_of(workload),
   )
 
 

@@ -35,6 +35,10 @@ class Columns:
         prefix_ids=self.prefix_ids[rows],
     )
 
+  def before(self, end_ps: int) -> "Columns":
+    """The requests that arrive before `end_ps`."""
+    return self.part(0, int(np.searchsorted(self.arrival_ps, end_ps)))
+
   def stretched(self, time_scale: float) -> "Columns":
     """All gaps multiplied by `time_scale`."""
     if time_scale == 1:

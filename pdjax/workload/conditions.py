@@ -6,9 +6,10 @@ Plain values fit for JSON. Counts say how many requests a rule changed.
 import numpy as np
 
 from pdjax import config
+from pdjax.reads import arrival_of
+from pdjax.window import lasting
 from pdjax.workload.columns import Columns
 from pdjax.workload.lengths import Draw
-from pdjax.workload.mistakes import arrival_of
 from pdjax.workload.traces import Trace
 
 
@@ -51,6 +52,7 @@ def of_rules(
       "arrival": arrival,
       "rate_per_s": workload.rate,
       "arrival_cv": workload.arrival_cv if arrival == "gamma" else None,
+      "users": _users(workload),
       "time_scale": workload.time_scale,
       "length_scale": workload.length_scale,
       "prefix_block_tokens": columns.prefix_block_tokens,
@@ -59,7 +61,28 @@ def of_rules(
       "stop": workload.stop,
       "stop_rule": _stop_rule(workload),
       "protocol": workload.protocol,
+      "window": _window(workload),
   }
+
+
+def _users(workload: config.Workload) -> dict | None:
+  """How the users of a loop behave; None where there is no loop."""
+  arrival = arrival_of(workload)
+  if arrival == "closed":
+    who = {"concurrency": workload.concurrency}
+  elif arrival == "semi_open":
+    who = {"stay_probability": workload.stay_probability}
+  else:
+    return None
+  return who | {"think_time_s": workload.think_time_s}
+
+
+def _window(workload: config.Workload) -> dict | None:
+  """The measured seconds and those before; None where all is measured."""
+  if workload.protocol != "steady":
+    return None
+  duration_s, warmup_s = lasting(workload)
+  return {"duration_s": duration_s, "warmup_s": warmup_s}
 
 
 def _law(law: config.Lengths, drawn: Draw) -> dict:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from pdjax import config
 from pdjax.fieldtypes import shown
+from pdjax.reads import RATED, arrival_of, timed
 from pdjax.workload import mooncake
 from pdjax.workload.lengths import MAX_TOKENS
 
@@ -16,14 +17,13 @@ Check = Callable[[config.Workload], Iterable[str]]
 MAX_REQUESTS = 10**6
 """Of one run: beyond, a log no longer fits a common machine."""
 
-_RATED = ("poisson", "gamma", "constant")
-
 _COUNTS = {
     "num_requests": (1, MAX_REQUESTS),
     "skip_requests": (0, MAX_TOKENS),
     "max_prompt_tokens": (1, MAX_TOKENS),
     "max_output_tokens": (1, MAX_TOKENS),
     "max_tokens": (1, MAX_TOKENS),
+    "concurrency": (1, MAX_REQUESTS),
     "seed": (0, 2**63 - 1),
 }
 _SCALES = {
@@ -31,14 +31,11 @@ _SCALES = {
     "arrival_cv": (1e-3, 1e3),
     "time_scale": (1e-9, 1e9),
     "length_scale": (1e-4, 1e3),
+    "think_time_s": (0, 1e6),
+    "stay_probability": (0, 0.999),
+    "duration_s": (1e-6, 1e6),
+    "warmup_s": (0, 1e6),
 }
-
-
-def arrival_of(workload: config.Workload) -> str:
-  """The arrival process, with None filled in."""
-  if workload.arrival:
-    return workload.arrival
-  return "poisson" if workload.kind == "synthetic" else "trace"
 
 
 def mistakes(workload: config.Workload) -> list[str]:
@@ -60,7 +57,7 @@ def _out_of_range(name: str, low: float, high: float) -> Check:
 
 def _arrival(workload: config.Workload) -> Iterator[str]:
   arrival = arrival_of(workload)
-  if arrival in _RATED and workload.rate is None:
+  if arrival in RATED and workload.rate is None:
     yield (
         "workload.rate: missing; arrival="
         f"{arrival!r} needs requests per second, for instance rate=4.0"
@@ -68,7 +65,12 @@ def _arrival(workload: config.Workload) -> Iterator[str]:
   if arrival == "trace" and workload.kind == "synthetic":
     yield (
         "workload.arrival='trace': a synthetic workload has no trace; allowed:"
-        " poisson, gamma, constant, all_at_once"
+        " poisson, gamma, constant, all_at_once, closed, semi_open"
+    )
+  if arrival == "closed" and workload.concurrency is None:
+    yield (
+        "workload.concurrency: missing; arrival='closed' needs the number of"
+        " users, for instance concurrency=16"
     )
 
 
@@ -145,11 +147,19 @@ def _blocks(workload: config.Workload) -> Iterator[str]:
 
 
 def _protocol(workload: config.Workload) -> Iterator[str]:
-  if workload.protocol != "count":
+  if workload.protocol != "steady":
+    return
+  if arrival_of(workload) == "all_at_once":
     yield (
-        f"workload.protocol={workload.protocol!r}: not available yet: use"
-        " 'count'"
+        "workload.protocol='steady': requests that come all at once have no"
+        " steady state; use 'count', or arrivals that go on"
     )
+  elif not timed(workload) and workload.kind == "synthetic":
+    if workload.num_requests is None:
+      yield (
+          "workload.num_requests: missing; in a loop the system's speed decides"
+          " how many requests are sent in the window: say how many at most"
+      )
 
 
 CHECKS: tuple[Check, ...] = (

@@ -12,7 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pdjax.clients import Clients
 from pdjax.request import Request
+from pdjax.window import Window
+from pdjax.workload.clients import Behaviour, clients_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +31,10 @@ class Workload:
   """True answer lengths by id. An upper bound only where `stop` is `eos`."""
   conditions: dict
   """What the workload is, fit for JSON: source, scales, cuts, rules, notes."""
+  behaviour: Behaviour | None = None
+  """Of users whose next request waits for their last; None: times are fixed."""
+  window: Window | None = None
+  """What is measured; None: all of it."""
 
   def __post_init__(self):
     if len(self.requests) != len(self.output_tokens):
@@ -42,10 +49,26 @@ class Workload:
         raise ValueError(f"{late.id=} arrives before {early.id=}")
 
 
+  def clients(self) -> Clients:
+    """Who sends the requests, at the start of a run."""
+    return clients_of(self.requests, self.behaviour, self.window)
+
+  @property
+  def least_arrivals(self) -> int:
+    """Requests that arrive whatever the system does."""
+    if self.window is None:
+      return len(self.requests)
+    if self.behaviour is not None:
+      return 1
+    return sum(r.arrival_ps < self.window.end_ps for r in self.requests)
+
+
 def content_sha256(
-    requests: Sequence[Request], output_tokens: Sequence[int]
+    requests: Sequence[Request],
+    output_tokens: Sequence[int],
+    behaviour: Behaviour | None = None,
 ) -> str:
-  """Hash of everything that is asked and of the true lengths, nothing else."""
+  """Hash of all that is asked and when, and of true lengths; nothing else."""
   table = [
       (
           request.arrival_ps,
@@ -60,4 +83,7 @@ def content_sha256(
   ids = itertools.chain.from_iterable(r.prefix_ids for r in requests)
   digest = hashlib.sha256(np.array(table, dtype="<i8").tobytes())
   digest.update(np.fromiter(ids, dtype="<i8").tobytes())
+  if behaviour is not None:
+    for column in dataclasses.astuple(behaviour):
+      digest.update(np.array(column, dtype="<i8").tobytes())
   return digest.hexdigest()

@@ -21,6 +21,7 @@ from pdjax.schedule.setup import policy_of, world_of
 from pdjax.segments import elapsed_ps
 from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.links import Link
+from pdjax.workload.clients import Open
 from tests.laws.cluster import load_of, run_config
 
 TRUE = FittedCost(
@@ -110,7 +111,8 @@ def test_a_log_of_known_prices_is_observed_and_served_again_exactly(kind):
   workers = 2 if kind == "disaggregated" else 1
   pages = [250] * workers
   backend = SimulatedBackend(
-      load.requests, load.output_tokens, [TRUE] * workers, [LINK] * workers
+      Open(load.requests), load.output_tokens, [TRUE] * workers,
+      [LINK] * workers,
   )
   log = serve(policy_of(run), backend, world_of(run, pages))
   seen = observe(log, policy_of(run), world_of(run, pages))

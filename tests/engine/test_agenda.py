@@ -5,6 +5,7 @@ import pytest
 from pdjax.engine.agenda import Agenda
 from pdjax.events import Arrived, Woke
 from pdjax.request import Request
+from pdjax.workload.clients import Open
 
 
 def request(id, arrival_ps):
@@ -13,7 +14,7 @@ def request(id, arrival_ps):
 
 def test_due_things_in_order():
   asked = [request(0, 10), request(1, 20), request(2, 30)]
-  agenda = Agenda(asked)
+  agenda = Agenda(Open(asked))
   agenda.wake(25)
   agenda.wake(20)
   found = []
@@ -26,7 +27,7 @@ def test_due_things_in_order():
 
 
 def test_an_empty_agenda_is_never_due():
-  agenda = Agenda([])
+  agenda = Agenda(Open([]))
   assert agenda.due_ps is None
   with pytest.raises(IndexError):
     agenda.take(0)

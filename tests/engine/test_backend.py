@@ -13,6 +13,8 @@ from pdjax.engine.verify import verify_tokens
 from pdjax.schedule import policies, setup
 from pdjax.schedule.batching import Continuous
 from pdjax.schedule.loop import serve
+from pdjax.window import Window
+from pdjax.workload.clients import Behaviour
 from tests.engine.engine_session import (
     OUTPUT_TOKENS,
     PROMPT_TOKENS,
@@ -312,3 +314,32 @@ def test_several_lanes_are_refused(engine):
   engine.next_event()
   with pytest.raises(config.ConfigError, match="lanes"):
     engine.start(events.Step(0), world)
+
+
+def test_a_closed_loop_waits_for_answers(engine, truth):
+  count = len(PROMPT_TOKENS)
+  load = dataclasses.replace(workload(), behaviour=Behaviour(
+      first_ps=(0, 0), think_ps=(10**9,) * count, stays=(True,) * count
+  ))
+  served = serve_on(engine, run_of("1C"), load)
+  assert served.same_tokens(truth)
+  present = most = 0
+  for _, entry in served.log:
+    if isinstance(entry, events.Arrived):
+      present += 1
+      most = max(most, present)
+    elif isinstance(entry, events.StepEnded):
+      present -= len(entry.finished)
+  assert most == 2
+  arrivals = served.log.of(events.Arrived)
+  assert all(e.at_ps >= e.request.arrival_ps for e in arrivals)
+  assert arrivals[2].request.arrival_ps > 10**9
+
+
+def test_a_window_is_over_when_its_requests_are(engine):
+  load = dataclasses.replace(workload(), window=Window(10**9, 5 * 10**9))
+  served = serve_on(engine, run_of("1C"), load)
+  states = {p.id: p.state.value for p in served.world.progress.values()}
+  measured = [1, 2]  # at 2 and 4 ms
+  assert [states[id] for id in measured] == ["finished"] * 2
+  assert set(states.values()) <= {"finished", "aborted"}

@@ -4,6 +4,7 @@ import dataclasses
 
 from hypothesis import strategies as st
 
+from pdjax.clients import Clients
 from pdjax.config import Backend, Cluster, Model, Run, Strategy
 from pdjax.events import Cancelled, Log, Step, StepEnded
 from pdjax.request import Request
@@ -12,6 +13,8 @@ from pdjax.schedule.setup import policy_of, world_of
 from pdjax.schedule.world import World
 from pdjax.segments import elapsed_ps
 from pdjax.simulate.cluster import cluster_of
+from pdjax.window import Window
+from pdjax.workload.clients import Behaviour, clients_of
 
 US = 10**6
 """Picoseconds in a microsecond: steps of these clusters take thousands."""
@@ -67,6 +70,11 @@ class Load:
 
   requests: tuple[Request, ...]
   output_tokens: tuple[int, ...]
+  behaviour: Behaviour | None = None
+  window: Window | None = None
+
+  def clients(self) -> Clients:
+    return clients_of(self.requests, self.behaviour, self.window)
 
 
 def load_of(*rows: tuple[int, int, int]) -> Load:
@@ -136,7 +144,7 @@ def serve_load(
   """Serves a load; `cancels` are pairs of (time in ps, request)."""
   cluster = cluster_of(run)
   world = world_of(run, cluster.pool_pages)
-  backend = cluster.backend(load.requests, load.output_tokens)
+  backend = cluster.backend(load.clients(), load.output_tokens)
   for at_ps, request in cancels:
     backend._push(Cancelled(at_ps, request))
   watch = watch or (lambda event, world: None)

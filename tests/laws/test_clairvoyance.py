@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pdjax.request import Request
+from pdjax.window import Window
 from tests.laws.cluster import Load, configs, loads, serve_load, token_times
 
 
@@ -14,9 +15,17 @@ def until(log, at_ps):
 
 
 @settings(max_examples=60, deadline=None)
-@given(configs(), loads(), st.integers(0, 10**12), st.integers(1, 90))
-def test_equal_pasts_give_equal_commands(run, load, at_ps, tail):
-  """The future differs: later arrivals, and longer answers than so far."""
+@given(
+    configs(), loads(), st.integers(0, 10**12), st.integers(1, 90),
+    st.none() | st.integers(1, 10**12),
+)
+def test_equal_pasts_give_equal_commands(run, load, at_ps, tail, end_ps):
+  """The future differs: later arrivals, and longer answers than so far.
+
+  Also where a window is measured, which clients know of and policies do not.
+  """
+  window = Window(end_ps // 4, end_ps) if end_ps else None
+  load = dataclasses.replace(load, window=window)
   log, _ = serve_load(run, load)
   made = {
       request: sum(time < at_ps for time in times)
@@ -33,7 +42,9 @@ def test_equal_pasts_give_equal_commands(run, load, at_ps, tail):
   newcomer = Request(
       id=len(load.requests), arrival_ps=at_ps, prompt_tokens=tail, max_tokens=3
   )
-  other = Load((*requests, newcomer), _by_id(requests, outputs, newcomer))
+  other = Load(
+      (*requests, newcomer), _by_id(requests, outputs, newcomer), window=window
+  )
   log_b, _ = serve_load(run, other)
   assert until(log, at_ps) == until(log_b, at_ps)
 

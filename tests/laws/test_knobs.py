@@ -143,6 +143,26 @@ def test_a_workload_knob_changes_the_requests(name, value):
   )
 
 
+LOOP = Workload(arrival="semi_open", rate=4.0)
+WINDOW = Workload(protocol="steady", rate=4.0)
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "value"),
+    [
+        (LOOP, "think_time_s", 1.0),
+        (LOOP, "stay_probability", 0.9),
+        (dataclasses.replace(LOOP, arrival="closed", concurrency=2),
+         "concurrency", 3),
+        (WINDOW, "duration_s", 30.0),
+        (WINDOW, "warmup_s", 1.0),
+    ],
+)
+def test_knobs_of_loops_and_windows(base, name, value):
+  ours, theirs = build(base), build(dataclasses.replace(base, **{name: value}))
+  assert (ours.behaviour, ours.window) != (theirs.behaviour, theirs.window)
+
+
 @pytest.mark.parametrize(("name", "value"), TRACE)
 def test_a_trace_knob_changes_the_requests(name, value):
   base = Workload(kind="azure", num_requests=30)

@@ -11,7 +11,8 @@ from pdjax import events as ev
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.flags import Facts, caveats
 from pdjax.metrics.requests import request_table
-from pdjax.metrics.summary import makespan_ns, summarize
+from pdjax.metrics.summary import summarize
+from pdjax.metrics.throughput import makespan_ns
 from tests.metrics.scripted import hand_made, simulated
 
 RUN = config.Run(

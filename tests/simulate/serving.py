@@ -9,6 +9,7 @@ from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.segments import elapsed_ps
 from pdjax.simulate.cluster import cluster_of
+from pdjax.workload.clients import Open
 
 
 def make_run(kind="continuous", split="1C", **more):
@@ -37,7 +38,8 @@ def simulate(run, requests, output_tokens=None, wrap=lambda policy: policy):
   cluster = cluster_of(run)
   world = world_of(run, cluster.pool_pages)
   truth = output_tokens or [r.max_tokens for r in requests]
-  log = serve(wrap(policy_of(run)), cluster.backend(requests, truth), world)
+  backend = cluster.backend(Open(requests), truth)
+  log = serve(wrap(policy_of(run)), backend, world)
   return log, cluster, world
 
 

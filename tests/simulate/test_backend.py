@@ -28,6 +28,7 @@ from pdjax.schedule.world import World
 from pdjax.segments import Segment
 from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.links import Link
+from pdjax.workload.clients import Open
 from tests.simulate.serving import (
   OneByOne,
   make_run,
@@ -223,7 +224,7 @@ def test_a_step_ending_now_is_in_flight_until_told(first_worker, steps):
   ]
   requests = [request(0, 1, 3), request(1, 1, 10)]
   backend = SimulatedBackend(
-      requests, [3, 10], [TenPs(), TenPs()], [Link(1), Link(1)]
+      Open(requests), [3, 10], [TenPs(), TenPs()], [Link(1), Link(1)]
   )
   log = serve(CutsWhenDone(first_worker), backend, World(specs))
   (cut, *_) = [

@@ -240,8 +240,24 @@ def test_content_does_not_depend_on_the_file_s_dress(tmp_path):
         (_replace(CHAT, num_requests=0), "workload.num_requests=0: must be"),
         (_replace(CHAT, seed=-1), "workload.seed=-1: must be from 0"),
         (_replace(CHAT, arrival="trace"), "a synthetic workload has no trace"),
-        (_replace(CHAT, protocol="steady"),
-         "workload.protocol='steady': not available yet: use 'count'"),
+        (_replace(CHAT, protocol="steady", arrival="all_at_once"),
+         "requests that come all at once have no steady state"),
+        (_replace(CHAT, protocol="steady", arrival="closed", concurrency=2,
+                  num_requests=None),
+         "workload.num_requests: missing; in a loop"),
+        (_replace(CHAT, protocol="steady", duration_s=0.0),
+         "workload.duration_s=0.0: must be from 1e-06"),
+        (_replace(CHAT, protocol="steady", warmup_s=-1.0),
+         "workload.warmup_s=-1.0: must be from 0"),
+        (_replace(CHAT, protocol="steady", rate=0.001, duration_s=10.0),
+         "no request arrives in the window, from 2.5 to 12.5 s"),
+        (_replace(AZURE, protocol="steady", duration_s=3600.0),
+         "requests last"),
+        (_replace(CHAT, arrival="closed"), "workload.concurrency: missing"),
+        (_replace(CHAT, stay_probability=1.0),
+         "workload.stay_probability=1.0: must be from 0 to 0.999"),
+        (_replace(CHAT, arrival="semi_open", rate=None),
+         "workload.rate: missing; arrival='semi_open'"),
         (_replace(CHAT, max_tokens=0), "workload.max_tokens=0: must be"),
         (_replace(CHAT, prompt=Lengths(mean=0.0)), "workload.prompt.mean=0.0"),
         (_replace(CHAT, output=Lengths(mean=1.5)),
@@ -283,7 +299,7 @@ def test_all_mistakes_at_once(tmp_path):
   )
   errors = _errors(
       _replace(AZURE, path=str(file), seed=-1, time_scale=-1.0,
-               protocol="steady")
+               concurrency=0)
   )
   assert len(errors) == 4
   assert errors[-1] == (
@@ -299,3 +315,77 @@ def test_azure_trace(data_dir):
   assert stats["rate_per_s"] == pytest.approx(5.53, abs=0.01)
   assert stats["prompt_tokens"]["p50"] == 1020
   assert stats["output_tokens"]["p50"] == 129
+
+
+STEADY = _replace(
+    CHAT, protocol="steady", num_requests=None, duration_s=40.0, warmup_s=10.0
+)
+
+
+def test_a_window_takes_what_its_rate_brings():
+  built = build(STEADY)
+  window = built.window
+  assert (window.begin_ps, window.end_ps) == (10 * 10**12, 50 * 10**12)
+  arrivals_ps = _arrivals(built)
+  # As long again after the window: the load goes on.
+  assert 98e12 < arrivals_ps[-1] < 100e12
+  inside = sum(map(window.holds, arrivals_ps))
+  assert inside == pytest.approx(160, abs=40)
+  assert built.least_arrivals == sum(at < 50e12 for at in arrivals_ps)
+  # The same arrivals as when they are counted.
+  assert arrivals_ps[:50] == _arrivals(build(CHAT))
+
+
+def test_a_longer_window_begins_with_the_shorter_one():
+  longer = build(_replace(STEADY, duration_s=80.0))
+  shorter = build(STEADY)
+  count = len(shorter.requests)
+  assert longer.requests[:count] == shorter.requests
+
+
+def test_a_window_over_a_trace():
+  trace = build(AZURE)
+  end_s = trace.requests[-1].arrival_ps / 1e12
+  built = build(_replace(
+      AZURE, protocol="steady", warmup_s=0.0, duration_s=end_s / 3
+  ))
+  last_ps = built.requests[-1].arrival_ps
+  assert built.window.end_ps <= last_ps < built.window.horizon_ps
+  assert trace.requests[: len(built.requests)] == built.requests
+  drawn = build(_replace(
+      AZURE, protocol="steady", arrival="poisson", rate=1.0, duration_s=60.0
+  ))
+  assert _prompts(drawn) == _prompts(trace)[: len(drawn.requests)]
+
+
+def test_users_of_a_closed_loop_come_at_once():
+  built = build(_replace(
+      CHAT, arrival="closed", concurrency=3, think_time_s=2.0, rate=None
+  ))
+  assert built.behaviour.first_ps == (0, 0, 0) and all(built.behaviour.stays)
+  assert np.mean(built.behaviour.think_ps) == pytest.approx(2e12, rel=0.4)
+  assert built.conditions["users"] == {"concurrency": 3, "think_time_s": 2.0}
+  assert built.least_arrivals == 50
+
+
+def test_semi_open_users_come_by_themselves_and_leave():
+  load = _replace(
+      CHAT, arrival="semi_open", stay_probability=0.75, num_requests=2000
+  )
+  behaviour = build(load).behaviour
+  assert np.mean(behaviour.stays) == pytest.approx(0.75, abs=0.04)
+  # Four requests a user: users come at a quarter of the rate.
+  gap_s = np.diff(behaviour.first_ps).mean() / 1e12
+  assert 1 / gap_s == pytest.approx(1.0, rel=0.1)
+  assert set(behaviour.think_ps) == {0}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"concurrency": 4}, {"think_time_s": 1.0}, {"arrival": "semi_open"}],
+)
+def test_loops_have_contents_of_their_own(change):
+  base = _replace(CHAT, arrival="closed", concurrency=3)
+  ours, theirs = build(base), build(_replace(base, **change))
+  hashes = [one.conditions["content_sha256"] for one in (ours, theirs)]
+  assert hashes[0] != hashes[1]

@@ -1,0 +1,60 @@
+"""How much a run served per second.
+
+Of a counted run: what finished requests brought and got, over the makespan,
+ramp and drain included. Of a steady one: what was done in the window, for
+whomever, over the window.
+
+Units: `_ns` integer nanoseconds, results per second.
+"""
+
+import numpy as np
+
+from pdjax.metrics.requests import RequestTable
+from pdjax.window import Window
+
+
+def duration_of(table: RequestTable) -> int:
+  """Nanoseconds that rates divide by: the window, or the makespan."""
+  return table.window.duration_ns if table.window else makespan_ns(table)
+
+
+def makespan_ns(table: RequestTable) -> int:
+  """From the first intended arrival until the last request ended.
+
+  With requests left unfinished, until the log's last entry.
+  """
+  if not len(table):
+    return 0
+  ended_ns = table["ended_ns"]
+  open_ended = np.ma.getmaskarray(ended_ns).any()
+  end_ns = table.end_ns if open_ended else int(ended_ns.max())
+  return max(0, end_ns - int(table["arrival_ns"].min()))
+
+
+def throughputs(table: RequestTable) -> dict[str, float | None]:
+  """Requests, answer tokens, and all tokens a second.
+
+  Args:
+    table: all requests, not the measured ones only.
+  """
+  window = table.window
+  done = _done_in(table, window) if window else table.finished
+  if window:
+    made = table.tokens.made_between(window.begin_ns, window.end_ns)
+  else:
+    made = int(table["output_tokens"][done].sum())
+  amounts = {
+      "request_throughput": int(done.sum()),
+      "output_throughput": made,
+      "total_token_throughput": made + int(table["prompt_tokens"][done].sum()),
+  }
+  seconds = duration_of(table) / 1e9
+  return {
+      name: amount / seconds if seconds else None
+      for name, amount in amounts.items()
+  }
+
+
+def _done_in(table: RequestTable, window: Window) -> np.ndarray:
+  ended_ps = np.ma.filled(table["ended_ns"], -1) * 1000
+  return table.finished & window.holds(ended_ps)

@@ -1,0 +1,137 @@
+"""Clients: who sends the requests of a run, and when.
+
+`Open` clients come at times fixed beforehand, however slow the system is.
+`Users` send their next request some time after their last one ended: a closed
+loop when there is a fixed number of them, a semi-open one when they come by
+themselves and leave after some requests (Schroeder, Wierman, Harchol-Balter,
+"Open versus closed: a cautionary tale", NSDI 2006). `Steady` watches over
+either until every request of the measured window has ended, and hangs up on
+the others then.
+
+Request numbers follow the order of arrival. Units: `_ps` integer picoseconds.
+"""
+
+import dataclasses
+import heapq
+from collections.abc import Sequence
+
+from pdjax.clients import ClientEvent, Clients
+from pdjax.events import Arrived, Cancelled
+from pdjax.request import Request
+from pdjax.window import Window
+
+
+class Open:
+  """Arrivals whose times do not depend on the system."""
+
+  def __init__(self, requests: Sequence[Request]):
+    self._requests = iter(requests)
+    self.take()
+
+  def due(self) -> Arrived | None:
+    return self._due
+
+  def take(self) -> None:
+    request = next(self._requests, None)
+    self._due = request and Arrived(request.arrival_ps, request)
+
+  def ended(self, request: int, at_ps: int) -> None:
+    """Is of no interest to them."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Behaviour:
+  """What users do, whatever the system does; drawn beforehand."""
+
+  first_ps: tuple[int, ...]
+  """When each user sends a first request."""
+  think_ps: tuple[int, ...]
+  """After each request, by number, until its user's next one."""
+  stays: tuple[bool, ...]
+  """Whether its user sends a next one, by number."""
+
+
+class Users:
+  """Clients with one request at a time each.
+
+  `requests` are what they ask for, in order of arrival whoever asks; the times
+  in them are replaced.
+  """
+
+  def __init__(self, requests: Sequence[Request], behaviour: Behaviour):
+    self._requests = requests
+    self._think_ps, self._stays = behaviour.think_ps, behaviour.stays
+    self._sending_ps = list(behaviour.first_ps)
+    heapq.heapify(self._sending_ps)
+    self._sent = 0
+    self._due = self._next()
+
+  def due(self) -> Arrived | None:
+    return self._due
+
+  def take(self) -> None:
+    heapq.heappop(self._sending_ps)
+    self._sent += 1
+    self._due = self._next()
+
+  def ended(self, request: int, at_ps: int) -> None:
+    if self._stays[request]:
+      heapq.heappush(self._sending_ps, at_ps + self._think_ps[request])
+      self._due = self._next()
+
+  def _next(self) -> Arrived | None:
+    if not self._sending_ps or self._sent == len(self._requests):
+      return None
+    at_ps, request = self._sending_ps[0], self._requests[self._sent]
+    return Arrived(at_ps, dataclasses.replace(request, arrival_ps=at_ps))
+
+
+class Steady:
+  """Goes on until every measured request has ended, then ends the rest."""
+
+  def __init__(self, clients: Clients, window: Window):
+    self._clients, self._window = clients, window
+    self._measured: set[int] = set()
+    self._others: dict[int, None] = {}
+    self._over_ps = 0
+    """When the last measured request ended."""
+
+  def due(self) -> ClientEvent | None:
+    event = self._clients.due()
+    if self._measured or (event and event.at_ps < self._window.end_ps):
+      return event
+    for request in self._others:
+      return Cancelled(max(self._over_ps, self._window.end_ps), request)
+    return None
+
+  def take(self) -> None:
+    event = self.due()
+    if isinstance(event, Cancelled):
+      del self._others[event.request]
+      return
+    if isinstance(event, Arrived):
+      request = event.request
+      if self._window.holds(request.arrival_ps):
+        self._measured.add(request.id)
+      else:
+        self._others[request.id] = None
+    self._clients.take()
+
+  def ended(self, request: int, at_ps: int) -> None:
+    self._measured.discard(request)
+    self._others.pop(request, None)
+    self._over_ps = at_ps
+    self._clients.ended(request, at_ps)
+
+
+def clients_of(
+    requests: Sequence[Request],
+    behaviour: Behaviour | None = None,
+    window: Window | None = None,
+) -> Clients:
+  """Who sends `requests`, at the start of a run."""
+  if behaviour is None:
+    everyone = Open(requests)
+  else:
+    everyone = Users(requests, behaviour)
+  return Steady(everyone, window) if window else everyone
