@@ -214,10 +214,11 @@ def _end_tokens(run: Run) -> Iterator[str]:
         "workload.stop: 'eos' needs real weights, and the simulator computes"
         " no tokens; use 'forced_length'"
     )
-  elif run.model.weights == "random":
+  elif run.model.weights == "random" and not run.sampling.stop_ids:
     yield (
         "workload.stop: 'eos' needs real weights (model.weights), and random"
-        " ones have no end token; use 'forced_length'"
+        " ones have no end token; use 'forced_length', or name"
+        " sampling.stop_ids"
     )
 
 

@@ -21,20 +21,24 @@ MAX_SEED = 2**32 - 1
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-  """From `low` to `high`, both allowed unless `above` excludes `low`."""
+  """From `low` to `high`; `above` excludes `low`, `below` excludes `high`."""
 
   low: float
   high: float
   above: bool = False
+  below: bool = False
 
   def __contains__(self, value: float) -> bool:
     return self.low <= value <= self.high and not (
-        self.above and value == self.low
+        (self.above and value == self.low)
+        or (self.below and value == self.high)
     )
 
   def __str__(self) -> str:
     if self.above:
       return f"above {self.low:g} and at most {self.high:.10g}"
+    if self.below:
+      return f"at least {self.low:g} and below {self.high:.10g}"
     return f"from {self.low:g} to {self.high:.10g}"
 
 
@@ -65,6 +69,10 @@ RANGES: dict[str, Range] = {
     "slo.tpot_s": LIMIT_S,
     "slo.attainment": Range(0, 1, above=True),
     "sampling.temperature": Range(0, 100),
+    "sampling.top_k": Range(0, 10**6),
+    "sampling.top_p": Range(0, 1, above=True),
+    "sampling.min_p": Range(0, 1, below=True),
+    "sampling.stop_ids": Range(0, 10**6),
     "sampling.seed": _SEED,
     "engine.max_programs": Range(1, 10**4),
     "engine.verify_tokens": Range(0, 10**6),

@@ -125,9 +125,17 @@ _READS = (
         "the simulator computes no tokens and uses no devices",
     ),
     _Reads(
-        ("sampling.seed",),
+        (
+            "sampling.seed", "sampling.top_k", "sampling.top_p",
+            "sampling.min_p",
+        ),
         lambda run: _measured(run) and run.sampling.temperature > 0,
         "greedy sampling draws nothing",
+    ),
+    _Reads(
+        ("sampling.stop_ids",),
+        lambda run: _measured(run) and run.workload.stop == "eos",
+        "only workload.stop='eos' lets an answer end before its length",
     ),
     _Reads(
         ("cluster.split", *(f"cluster.{name}" for name in config.DEGREES)),

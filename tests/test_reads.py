@@ -48,6 +48,19 @@ def test_what_a_backend_reads():
   assert vain(both | {"backend": {"kind": "jax"}}) == {"cluster.chip"}
 
 
+def test_what_sampling_reads():
+  cuts = {"top_k": 3, "top_p": 0.9, "min_p": 0.1, "seed": 4}
+  measured = {"backend": {"kind": "jax"}}
+  warm = measured | {"sampling": cuts | {"temperature": 0.5}}
+  assert vain(warm) == set()
+  assert vain(measured | {"sampling": cuts}) == {
+      f"sampling.{name}" for name in cuts
+  }
+  stops = {"sampling": {"stop_ids": (2,)}}
+  assert vain(measured | stops) == {"sampling.stop_ids"}
+  assert vain(measured | stops | {"workload": {"stop": "eos"}}) == set()
+
+
 def test_what_a_workload_reads():
   assert vain({"workload": {"kind": "azure", "rate": 2.0}}) == {"workload.rate"}
   assert vain(

@@ -68,10 +68,11 @@ def _weights_fit(run: Run, spec: ModelSpec) -> Iterator[str]:
     path = fetch.fetched_path(run.model.preset)
   lines, has_end = _file_facts(path, spec, inputfile.version(str(path)))
   yield from lines
-  if not lines and not has_end and run.workload.stop == "eos":
+  ends = has_end or run.sampling.stop_ids
+  if not lines and not ends and run.workload.stop == "eos":
     yield (
         f"workload.stop: 'eos', but model.weights={shown(weights)} come with"
-        " no end token; use 'forced_length'"
+        " no end token; use 'forced_length', or name sampling.stop_ids"
     )
 
 
@@ -130,6 +131,7 @@ CHECKS: tuple[Check, ...] = (
     _measured(capacity.pipelines),
     _measured(capacity.shared_devices),
     _of_model(capacity.unfit_heads),
+    _of_model(capacity.unknown_stop_ids),
     _measured(_devices),
     _measured(_room),
     _of_model(_programs),

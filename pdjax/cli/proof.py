@@ -92,11 +92,10 @@ def _same_tokens_due(a: dict[str, Any], b: dict[str, Any]) -> bool:
 def _agree(ours: Path, theirs: Path) -> str:
   from pdjax.engine.agreement import compare_answers
 
-  our_tokens, gaps = _answers(ours)
-  their_tokens, _ = _answers(theirs)
+  our_answers, their_answers = _answers(ours), _answers(theirs)
   each = [
-      compare_answers(tokens, gaps[id], their_tokens.get(id, ()))
-      for id, tokens in our_tokens.items()
+      compare_answers(answer, their_answers.get(id, ((), ())))
+      for id, answer in our_answers.items()
   ]
   identical = sum(one.equal == one.checked for one in each)
   parted = sum(one.ties for one in each)
@@ -108,12 +107,10 @@ def _agree(ours: Path, theirs: Path) -> str:
   return text + (f", {different} DIFFER" if different else "")
 
 
-def _answers(folder: Path) -> tuple[dict, dict]:
+def _answers(folder: Path) -> dict[int, tuple[list[int], list[float]]]:
+  """Tokens and gaps by request."""
   import pyarrow.parquet as pq
 
   rows = pq.read_table(folder / "tokens.parquet").to_pydict()
-  ids = rows["request"]
-  return (
-      dict(zip(ids, rows["tokens"], strict=True)),
-      dict(zip(ids, rows["gaps"], strict=True)),
-  )
+  answers = zip(rows["tokens"], rows["gaps"], strict=True)
+  return dict(zip(rows["request"], answers, strict=True))

@@ -41,27 +41,28 @@ class Agreement:
     return Agreement(**dict(zip(names, map(sum, pairs), strict=True)))
 
 
-def compare_answers(
-    ours: Sequence[int], gaps: Sequence[float], theirs: Sequence[int]
-) -> Agreement:
+Answer = tuple[Sequence[int], Sequence[float]]
+"""Token ids, and each one's lead over the second."""
+
+
+def compare_answers(ours: Answer, theirs: Answer) -> Agreement:
   """One answer in two runs; a missing token counts as different.
 
   At the first unequal token the answers go apart: it is a tie or a
-  difference, and what follows is not compared. `gaps` are of our run: each
-  token's lead over the second.
+  difference, and what follows is not compared. It is a tie if the lead was
+  small in either run: a token just under the floor of top_k, top_p or min_p
+  rivals those above it, which is seen where it is under it.
 
-  >>> compare_answers([5, 6, 7, 8], [1.0, 1e-6, 1.0, 1.0], [5, 9, 9, 9])
-  Agreement(requests=1, checked=2, equal=1, ties=1, not_compared=2)
+  >>> compare_answers(([5, 6, 7], [1.0, 1e-6, 1.0]), ([5, 9, 9], [1.0] * 3))
+  Agreement(requests=1, checked=2, equal=1, ties=1, not_compared=1)
   """
-  length = max(len(ours), len(theirs))
-  apart = next(
-      (i for i, pair in enumerate(zip(ours, theirs, strict=False))
-       if pair[0] != pair[1]),
-      min(len(ours), len(theirs)),
-  )
+  (our_tokens, our_gaps), (their_tokens, their_gaps) = ours, theirs
+  pairs = list(zip(our_tokens, their_tokens, strict=False))
+  length = max(len(our_tokens), len(their_tokens))
+  apart = next((i for i, (a, b) in enumerate(pairs) if a != b), len(pairs))
   if apart == length:
     return Agreement(requests=1, checked=length, equal=length)
-  tie = apart < len(gaps) and gaps[apart] < TIE
+  tie = apart < len(pairs) and min(our_gaps[apart], their_gaps[apart]) < TIE
   return Agreement(
       requests=1, checked=apart + 1, equal=apart, ties=int(tie),
       not_compared=length - apart - 1,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from pdjax.config import Sampling
 from pdjax.engine.control import RunControl
 from pdjax.engine.orders import Chunk, DecodeRow, Made, StepOrder
 from pdjax.request import Progress
@@ -20,12 +21,17 @@ class Answers:
   Args:
     prompts: int32 token ids, by request id.
     output_tokens: tokens after which an answer ends at the latest, by id.
+    sampling: of each request, with its own seed.
   """
 
   def __init__(
-      self, prompts: Sequence[np.ndarray], output_tokens: Sequence[int]
+      self,
+      prompts: Sequence[np.ndarray],
+      output_tokens: Sequence[int],
+      sampling: Sequence[Sampling],
   ):
     self._prompts, self._output_tokens = prompts, output_tokens
+    self.sampling = sampling
     self.tokens: dict[int, list[int]] = {i: [] for i in range(len(prompts))}
     self.gaps: dict[int, list[float]] = {i: [] for i in range(len(prompts))}
 
@@ -65,6 +71,7 @@ class Answers:
         context_tokens=context,
         left_tokens=self.left_tokens(progress.id),
         pages=tuple(progress.pages[worker]),
+        sampling=self.sampling[progress.id],
     )
 
   def _chunk(self, progress: Progress, worker: int, tokens: int) -> Chunk:
@@ -76,4 +83,5 @@ class Answers:
         start=start,
         pages=tuple(progress.pages[worker]),
         left_tokens=self.left_tokens(progress.id) if complete else 0,
+        sampling=self.sampling[progress.id],
     )

@@ -20,6 +20,7 @@ from pdjax.engine.control import RunControl
 from pdjax.engine.crew import Crew, Progress
 from pdjax.engine.orders import GatherOrder, Landed, Passed, Report, RunOver
 from pdjax.engine.replica import Replica
+from pdjax.engine.sampling import fits, own
 from pdjax.engine.steps import Padding
 from pdjax.mesh import Device
 from pdjax.models.presets import preset
@@ -102,12 +103,24 @@ class EngineBackend:
       control.resume(0)
     self._crew.close()
 
-  def reset(self, workload: Workload, prompts: Sequence[np.ndarray]) -> None:
+  def reset(
+      self,
+      workload: Workload,
+      prompts: Sequence[np.ndarray],
+      sampling: Sequence[config.Sampling] | None = None,
+  ) -> None:
     """Makes ready for a run: another workload, no answers, stopped clock.
+
+    Args:
+      workload: what arrives.
+      prompts: int32 token ids of each request.
+      sampling: of each request, its seed taken as it is; None: the run's, with
+        a seed of each request's own.
 
     Raises:
       RuntimeError: the last run is not over.
-      ValueError: a request is longer than what has been compiled for.
+      ValueError: a request is longer than what has been compiled for, or drawn
+        in a way that has not been.
     """
     if self._running or self._transfers:
       raise RuntimeError("the last run is not over")
@@ -116,7 +129,11 @@ class EngineBackend:
       if new.M > old.M:
         raise ValueError(f"a request needs {new.M} pages, compiled for {old.M}")
     self._clock.stop()
-    self._answers = Answers(prompts, workload.output_tokens)
+    common = self.run.sampling
+    each = sampling or [own(common, r.id) for r in workload.requests]
+    if not all(fits(common, one) for one in each):
+      raise ValueError(f"a request draws in ways unlike the run's {common}")
+    self._answers = Answers(prompts, workload.output_tokens, each)
     self._agenda = Agenda(workload.clients())
     self._compiles = 0
     for _ in self._crew.errand(lambda worker: self._wipe):
@@ -211,6 +228,11 @@ class EngineBackend:
   def gaps(self) -> dict[int, list[float]]:
     """By how much each token's score led the second."""
     return self._answers.gaps
+
+  @property
+  def sampling(self) -> Sequence[config.Sampling]:
+    """How each request's tokens were drawn, with its own seed."""
+    return self._answers.sampling
 
   @property
   def compiles_in_window(self) -> int:

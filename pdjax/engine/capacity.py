@@ -54,6 +54,7 @@ def check(run: Run, spec: ModelSpec, workload: Workload) -> None:
       *empty_pools(run),
       *beyond_positions(spec, workload),
       *none_fits(run, workload, pool_pages_of(run)),
+      *unknown_stop_ids(run, spec),
   ]
   errors = errors or list(too_few_programs(run, spec, workload))
   if errors:
@@ -184,6 +185,16 @@ def memory_bytes(run: Run, spec: ModelSpec, workload: Workload) -> int:
   return total
 
 
+def unknown_stop_ids(run: Run, spec: ModelSpec) -> Iterator[str]:
+  """A line for each stop id beyond the model's vocabulary."""
+  for index, token in enumerate(run.sampling.stop_ids):
+    if token >= spec.vocab_size:
+      yield (
+          f"sampling.stop_ids[{index}]: {spec.name} has tokens 0 to"
+          f" {spec.vocab_size - 1}, got {token}"
+      )
+
+
 def largest_request_tokens(run: Run) -> int:
   """Tokens, with the answer, of the largest request any worker can decode."""
   return _room_tokens(run, pool_pages_of(run), "DC")
@@ -199,17 +210,21 @@ def _room_tokens(run: Run, pool_pages: Sequence[int], roles: str) -> int:
 def end_ids_of(run: Run, end_ids: Sequence[int]) -> tuple[int, ...]:
   """Tokens that end an answer in this run: none where lengths are forced.
 
+  Args:
+    end_ids: those of the weights; `sampling.stop_ids` are added.
+
   Raises:
     ConfigError: answers should end at a token, but no token does that.
   """
   if run.workload.stop == "forced_length":
     return ()
-  if not end_ids:
+  every = dict.fromkeys([*end_ids, *run.sampling.stop_ids])
+  if not every:
     raise ConfigError([
         f"workload.stop: 'eos', but model.weights={run.model.weights!r} come"
-        " with no end token; use 'forced_length'"
+        " with no end token; use 'forced_length' or name sampling.stop_ids"
     ])
-  return tuple(end_ids)
+  return tuple(every)
 
 
 def limits_of(

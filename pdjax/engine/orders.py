@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from pdjax.config import Sampling
 from pdjax.engine.control import RunControl
+
+GREEDY = Sampling()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class DecodeRow:
   """Tokens to the end of its answer, at least 1."""
   pages: tuple[int, ...]
   """Of its whole context, and of every step the run may have."""
+  sampling: Sampling = GREEDY
+  """With its own seed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,6 +43,8 @@ class Chunk:
   pages: tuple[int, ...]
   left_tokens: int
   """Tokens to the end of its answer; 0 if the prompt is not complete yet."""
+  sampling: Sampling = GREEDY
+  """With its own seed."""
 
   @property
   def end(self) -> int:

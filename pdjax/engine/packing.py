@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from pdjax.engine.orders import Chunk, DecodeRow
+from pdjax.config import Sampling
+from pdjax.engine.cuts import Cuts
+from pdjax.engine.orders import GREEDY, Chunk, DecodeRow
 from pdjax.engine.passes import Feed, Prompts, Rows
+from pdjax.engine.sampling import Draws, cuts, draws
 from pdjax.pages import SENTINEL_PAGE
 
 
@@ -46,16 +49,20 @@ def feed_of(decodes: Sequence[DecodeRow], B: int) -> Feed:
   )
 
 
-def rows_of(decodes: Sequence[DecodeRow], B: int, M: int) -> Rows:
-  """Whose rows they are, and their first M pages."""
+def rows_of(
+    decodes: Sequence[DecodeRow], B: int, M: int, kind: Sampling = GREEDY
+) -> Rows:
+  """Their first M pages, and how they draw; for `kind` see `draws_of`."""
   return Rows(
-      request_B=padded([row.request for row in decodes], B),
       page_BM=page_table([row.pages for row in decodes], B, M),
+      draws_B=draws_of([row.sampling for row in decodes], B, kind),
   )
 
 
-def prompts_of(chunks: Sequence[Chunk], U: int, M: int, R: int) -> Prompts:
-  """Chunks one after the other, then padding."""
+def prompts_of(
+    chunks: Sequence[Chunk], U: int, M: int, R: int, kind: Sampling = GREEDY
+) -> Prompts:
+  """Chunks one after the other, then padding; for `kind` see `draws_of`."""
   sizes = [len(chunk.token_U) for chunk in chunks]
   spans = [np.arange(chunk.start, chunk.end) for chunk in chunks]
   return Prompts(
@@ -63,10 +70,35 @@ def prompts_of(chunks: Sequence[Chunk], U: int, M: int, R: int) -> Prompts:
       position_U=joined(spans, U),
       row_U=padded(np.repeat(np.arange(len(chunks)), sizes), U, fill=-1),
       page_RM=page_table([chunk.pages for chunk in chunks], R, M),
-      request_R=padded([chunk.request for chunk in chunks], R),
       last_R=padded(np.cumsum(sizes) - 1, R),
       length_R=padded([c.end if c.left_tokens else 0 for c in chunks], R),
       left_R=padded([chunk.left_tokens for chunk in chunks], R),
+      draws_R=draws_of([chunk.sampling for chunk in chunks], R, kind),
+  )
+
+
+def draws_of(
+    rows: Sequence[Sampling], size: int, kind: Sampling
+) -> Draws | None:
+  """How rows draw, padding greedily, in as many arrays as `kind` needs."""
+  if not draws(kind):
+    return None
+  padding = [GREEDY] * (size - len(rows))
+  every = [*rows, *padding]
+
+  def floats(name: str) -> Any:
+    return np.array([getattr(row, name) for row in every], np.float32)
+
+  words = [divmod(row.seed % (1 << 64), 1 << 32) for row in every]
+  key_S2: Any = np.array(words, np.uint32).reshape(size, 2)
+  return Draws(
+      key_S2=key_S2,
+      temperature_S=floats("temperature"),
+      cuts=Cuts(
+          top_k_S=padded([row.top_k for row in every], size),
+          top_p_S=floats("top_p"),
+          min_p_S=floats("min_p"),
+      ) if cuts(kind) else None,
   )
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from pdjax import config
 from pdjax.engine import sampling
+from pdjax.engine.sampling import Draws
 from pdjax.kv import Batch
 from pdjax.pages import SENTINEL_PAGE
 
@@ -38,28 +38,29 @@ class Feed:
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rows:
-  """What stays the same over a decode run; int32."""
+  """What stays the same over a decode run."""
 
-  request_B: jax.Array
   page_BM: jax.Array
+  """i32"""
+  draws_B: Draws | None
 
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, slots=True)
 class Prompts:
-  """Packed chunks of up to R requests; int32."""
+  """Packed chunks of up to R requests; int32 but for `draws_R`."""
 
   token_U: jax.Array
   position_U: jax.Array
   row_U: jax.Array
   """Chunk of each token; -1 is padding."""
   page_RM: jax.Array
-  request_R: jax.Array
   last_R: jax.Array
   """Place in U of a chunk's last token."""
   length_R: jax.Array
   """Context with the chunk; 0 where no token is wanted."""
   left_R: jax.Array
+  draws_R: Draws | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,7 +69,6 @@ class Passes:
 
   apply: Apply
   page_tokens: int
-  sampling: config.Sampling
   end_ids: tuple[int, ...]
 
   def decode(
@@ -78,7 +78,8 @@ class Passes:
     M = rows.page_BM.shape[1]
     none = jnp.zeros((0,), jnp.int32)
     empty = Prompts(
-        none, none, none, jnp.zeros((0, M), jnp.int32), none, none, none, none
+        none, none, none, jnp.zeros((0, M), jnp.int32), none, none, none,
+        jax.tree.map(lambda draws: draws[:0], rows.draws_B),
     )
     return self.mixed(params, pool, feed, rows, empty)
 
@@ -94,10 +95,11 @@ class Passes:
     )
     length_S = jnp.concatenate([feed.length_B, prompts.length_R])
     left_S = jnp.concatenate([feed.left_B, prompts.left_R])
-    request_S = jnp.concatenate([rows.request_B, prompts.request_R])
-    token_S, gap_S = sampling.choose(
-        sampling.scores(logits_SV, request_S, length_S, self.sampling)
+    draws_S = jax.tree.map(
+        lambda *parts: jnp.concatenate(parts), rows.draws_B, prompts.draws_R
     )
+    scores = sampling.score(logits_SV, draws_S, length_S)
+    token_S, gap_S = sampling.choose(scores)
     ended_S = (left_S <= 1) | sampling.is_end(token_S, self.end_ids)
     done_S = (length_S > 0) & ended_S
     bits_S = jax.lax.bitcast_convert_type(gap_S, jnp.int32)

@@ -14,9 +14,10 @@ from jax.sharding import Mesh, NamedSharding
 
 from pdjax import kv, transfer
 from pdjax import mesh as meshes
+from pdjax.config import Sampling
 from pdjax.engine import packing
 from pdjax.engine.buckets import Shape
-from pdjax.engine.passes import Passes
+from pdjax.engine.passes import Passes, Prompts, Rows
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,8 @@ class Programs:
   """Of matrix products, see `jax.default_matmul_precision`."""
   verify: bool
   """Gather and scatter also sum up the pages they handle."""
+  sampling: Sampling
+  """Of the run: whether tokens are drawn, and with cuts, is compiled in."""
 
   def lowered(self, shape: Shape) -> jax.stages.Lowered:
     """The pool goes in and out in one explicit sharding, or it is copied."""
@@ -54,6 +57,14 @@ class Programs:
     """Of pages that arrive: [L, M, 2, K, C, H]."""
     L, _, _, _, C, H = self.config.shape
     return (L, shape.M, 2, shape.K, C, H)
+
+  def no_rows(self, shape: Shape) -> Rows:
+    """Decode rows of the shape, all of them empty."""
+    return packing.rows_of((), shape.B, shape.M, self.sampling)
+
+  def no_prompts(self, shape: Shape) -> Prompts:
+    """Chunks of the shape, all of it padding."""
+    return packing.prompts_of((), shape.U, shape.M, self.R, self.sampling)
 
   def _lower_gather(self, shape: Shape) -> jax.stages.Lowered:
     pool = kv.pool_sharding(self.mesh)
@@ -78,13 +89,11 @@ class Programs:
 
   def _lower_pass(self, shape: Shape) -> jax.stages.Lowered:
     pool = kv.pool_sharding(self.mesh)
-    args = [
-        packing.feed_of((), shape.B), packing.rows_of((), shape.B, shape.M)
-    ]
+    args = [packing.feed_of((), shape.B), self.no_rows(shape)]
     function = self.passes.decode
     if shape.kind != "decode":
       function = self.passes.mixed
-      args.append(packing.prompts_of((), shape.U, shape.M, self.R))
+      args.append(self.no_prompts(shape))
     params = jax.tree.map(lambda weight: weight.sharding, self.params)
     program = jax.jit(
         function, donate_argnums=1,

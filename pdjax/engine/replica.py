@@ -15,6 +15,7 @@ from jax.sharding import Mesh
 
 from pdjax import kv
 from pdjax import mesh as meshes
+from pdjax.config import Sampling
 from pdjax.engine import packing
 from pdjax.engine.buckets import Buckets, Shape
 from pdjax.engine.passes import Feed, Prompts, Rows
@@ -47,6 +48,11 @@ class Replica:
   def R(self) -> int:
     """Prompt chunks in a pass."""
     return self._programs.R
+
+  @property
+  def sampling(self) -> Sampling:
+    """What the programs can do; no request may need more."""
+    return self._programs.sampling
 
   # Work on the pool. ---------------------------------------------------------
 
@@ -119,13 +125,12 @@ class Replica:
       case "scatter":
         self.scatter(self._empty_staging(shape), page_M)
       case "decode":
-        rows = packing.rows_of((), shape.B, shape.M)
-        rows = self.rows_on_device(rows)
+        rows = self.rows_on_device(self._programs.no_rows(shape))
         feed, _ = self.decode(packing.feed_of((), shape.B), rows)
         np.asarray(self.decode(feed, rows)[1])
       case _:
-        prompts = packing.prompts_of((), shape.U, shape.M, self.R)
-        rows = packing.rows_of((), shape.B, shape.M)
+        prompts = self._programs.no_prompts(shape)
+        rows = self._programs.no_rows(shape)
         np.asarray(self.mixed(packing.feed_of((), shape.B), rows, prompts))
 
   def _empty_staging(self, shape: Shape) -> jax.Array:

@@ -65,7 +65,7 @@ def programs_of(
   leaves, tree = jax.tree.flatten(params)  # a list flattens fast every step
   passes = Passes(
       lambda leaves, *args: apply(jax.tree.unflatten(tree, leaves), *args),
-      run.cluster.page_tokens, run.sampling, end_ids,
+      run.cluster.page_tokens, end_ids,
   )
   pool = transformer.pool_config(
       model.spec, tp=model.mesh.size, num_pages=pool_pages + 1,
@@ -75,5 +75,5 @@ def programs_of(
   return Programs(
       passes=passes, params=leaves, config=pool, mesh=model.mesh,
       R=R, precision=run.engine.matmul_precision,
-      verify=plan_of_transfer.verify,
+      verify=plan_of_transfer.verify, sampling=run.sampling,
   )

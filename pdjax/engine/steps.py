@@ -53,7 +53,9 @@ class DecodeRun:
     self._order, self._replica, self._padding = order, replica, padding
     self._B = rung(replica.buckets.B, len(order.decodes))
     self._feed = packing.feed_of(order.decodes, self._B)
-    rows = packing.rows_of(order.decodes, self._B, replica.buckets.M)
+    rows = packing.rows_of(
+        order.decodes, self._B, replica.buckets.M, replica.sampling
+    )
     self._rows = replica.rows_on_device(rows)
     self._in_flight: deque[jax.Array] = deque()
     self._landed: list[np.ndarray] = []
@@ -129,9 +131,10 @@ class PromptStep:
     U, M = rung(buckets.U, tokens), buckets.M
     B = buckets.B[-1] if decodes else 0
     self._padding.count(tokens + len(decodes), U + B)
+    kind = self._replica.sampling
     return self._replica.mixed(
-        packing.feed_of(decodes, B), packing.rows_of(decodes, B, M),
-        packing.prompts_of(chunks, U, M, self._replica.R),
+        packing.feed_of(decodes, B), packing.rows_of(decodes, B, M, kind),
+        packing.prompts_of(chunks, U, M, self._replica.R, kind),
     )
 
   def _made(self, chunks, decodes, result_3S: np.ndarray) -> Iterator[Made]:

@@ -9,9 +9,10 @@ import numpy as np
 
 from pdjax import config
 from pdjax.config import pages_for
-from pdjax.engine import sampling
+from pdjax.engine import packing
 from pdjax.engine.agreement import TIE, Agreement
 from pdjax.engine.backend import EngineBackend
+from pdjax.engine.sampling import Scores, score
 from pdjax.models import transformer
 from pdjax.workload.workload import Workload
 
@@ -25,8 +26,9 @@ def verify_tokens(
   """Feeds `count` requests' prompts and answers to the plain model.
 
   Each token must have the best score given all before it, or its score be
-  within `TIE` of the best: a tie. Since the model is fed the very tokens that
-  were sent, a tie does not end the comparison.
+  within `TIE` of the best: a tie. Within `TIE` of the floor of top_k, top_p or
+  min_p a token may count or not, which is a tie too. Since the model is fed the
+  very tokens that were sent, a tie does not end the comparison.
 
   Args:
     backend: after a run.
@@ -43,10 +45,10 @@ def verify_tokens(
   padded = pages_for(longest, PAD_TOKENS) * PAD_TOKENS
   total = Agreement()
   for request, sequence in zip(chosen, sequences, strict=True):
-    scores_JV = _scores(
+    scores = _scores(
         backend, request.id, sequence, request.prompt_tokens, padded
     )
-    total += _check(scores_JV, sequence[request.prompt_tokens :])
+    total += _check(scores, sequence[request.prompt_tokens :])
   return total
 
 
@@ -56,25 +58,25 @@ def _scores(
     token_T: np.ndarray,
     prompt_tokens: int,
     padded: int,
-) -> np.ndarray:
-  """scores_JV of each position of the answer, J answer tokens."""
+) -> Scores:
+  """Of each position of the answer; J answer tokens."""
   run: config.Run = backend.run
   padded_T = np.zeros(padded, np.int32)
   padded_T[: len(token_T)] = token_T
   with jax.default_matmul_precision(run.engine.matmul_precision):
     logits_TV = transformer.plain_forward(backend.model, jnp.array(padded_T))
   position_J = jnp.arange(prompt_tokens, len(token_T), dtype=jnp.int32)
-  return np.asarray(sampling.scores(
-      logits_TV[position_J - 1], jnp.full_like(position_J, request),
-      position_J, run.sampling,
-  ))
+  rows = [backend.sampling[request]] * len(position_J)
+  draws_J = packing.draws_of(rows, len(rows), run.sampling)
+  return score(logits_TV[position_J - 1], draws_J, position_J)
 
 
-def _check(scores_JV: np.ndarray, token_J: np.ndarray) -> Agreement:
-  best_J = scores_JV.max(axis=-1)
-  own_J = np.take_along_axis(scores_JV, token_J[:, None], axis=-1)[:, 0]
-  equal_J = scores_JV.argmax(axis=-1) == token_J
-  tie_J = ~equal_J & (best_J - own_J < TIE)
+def _check(scores: Scores, token_J: np.ndarray) -> Agreement:
+  exact_JV, wide_JV, sure_JV = map(np.asarray, scores)
+  best_J = sure_JV.max(axis=-1)
+  own_J = np.take_along_axis(wide_JV, token_J[:, None], axis=-1)[:, 0]
+  equal_J = exact_JV.argmax(axis=-1) == token_J
+  tie_J = ~equal_J & (own_J > -np.inf) & (best_J - own_J < TIE)
   return Agreement(
       requests=1, checked=len(token_J), equal=int(equal_J.sum()),
       ties=int(tie_J.sum()),

@@ -61,7 +61,7 @@ def conditions(
           "weight_dtype": run.model.weight_dtype,
           "product_dtype": run.model.product_dtype,
           "kv_dtype": run.model.kv_dtype,
-          "sampling": dataclasses.asdict(run.sampling),
+          "sampling": _sampling(run.sampling),
           "slo": slo_words(run.slo),
           "first_token_anchor": _anchor(run),
           "prefix_cache": prefix_cache,
@@ -142,6 +142,11 @@ def _own_chips(run: config.Run) -> dict[str, dict[str, Any]] | None:
 def _weights(model: config.Model) -> str:
   seeded = model.weights == "random"
   return f"random, seed {model.seed}" if seeded else model.weights
+
+
+def _sampling(sampling: config.Sampling) -> dict[str, Any]:
+  fields = dataclasses.asdict(sampling)
+  return fields | {"stop_ids": list(sampling.stop_ids)}
 
 
 def slo_words(slo: config.SLO) -> dict[str, Any]:

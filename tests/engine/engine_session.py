@@ -21,6 +21,7 @@ PAGE_TOKENS = 8
 PROMPT_TOKENS = (21, 40, 3, 66, 1, 16, 33, 8)
 OUTPUT_TOKENS = (24, 9, 20, 13, 1, 24, 2, 17)
 MAX_TOKENS = 24
+GREEDY = config.Sampling()
 GAP_PS = 2_000_000_000
 """Between arrivals: a few steps."""
 
@@ -57,7 +58,7 @@ def run_of(
     ahead: int = 0,
     share: bool = False,
     dtype: str = "float32",
-    temperature: float = 0.0,
+    sampling: config.Sampling = GREEDY,
     stop: str = "forced_length",
 ) -> config.Run:
   """A run of the tiny model; hand-offs compare checksums."""
@@ -74,7 +75,7 @@ def run_of(
           transfer=config.TransferPlan(verify=True),
       ),
       workload=config.Workload(stop=stop),
-      sampling=config.Sampling(temperature=temperature),
+      sampling=sampling,
       engine=config.Engine(dispatch_ahead=ahead),
   )
 
@@ -101,7 +102,9 @@ class Served:
   def same_tokens(self, other: "Served") -> bool:
     assert len(self.tokens) == len(other.tokens) == len(PROMPT_TOKENS)
     return all(
-        compare_answers(tokens, self.gaps[id], other.tokens[id]).holds
+        compare_answers(
+            (tokens, self.gaps[id]), (other.tokens[id], other.gaps[id])
+        ).holds
         for id, tokens in self.tokens.items()
     )
 
@@ -112,6 +115,8 @@ def serve_on(
     load: Workload | None = None,
     policy=policy_of,
     watch=lambda event, world: None,
+    sampling=None,
+    said=None,
 ) -> Served:
   """Serves the workload as `run` says and checks every law of a run.
 
@@ -119,7 +124,7 @@ def serve_on(
   strategy, chunk size, and a pool smaller than the engine's.
   """
   load = load or workload()
-  backend.reset(load, prompts(len(load.requests)))
+  backend.reset(load, said or prompts(len(load.requests)), sampling)
 
   def fresh() -> tuple[Policy, World]:
     return policy(run), world_of(run, capacity.pool_pages_of(run))

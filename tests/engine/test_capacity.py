@@ -84,6 +84,16 @@ def test_end_tokens_are_needed_to_stop_at_one():
     capacity.end_ids_of(run, ())
   assert capacity.end_ids_of(run, [3]) == (3,)
   assert capacity.end_ids_of(run_of("1C"), [3]) == ()
+  own = config.Sampling(stop_ids=(5, 3))
+  run = run_of("1C", stop="eos", sampling=own)
+  assert capacity.end_ids_of(run, ()) == (5, 3)
+  assert capacity.end_ids_of(run, [3]) == (3, 5)
+
+
+def test_a_stop_id_is_a_token_of_the_model():
+  own = config.Sampling(stop_ids=(255, 256))
+  (line,) = errors_of(run_of("1C", stop="eos", sampling=own))
+  assert line == "sampling.stop_ids[1]: tiny has tokens 0 to 255, got 256"
 
 
 def test_kinds_by_role_and_strategy():

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pdjax.config import Sampling
 from pdjax.engine import packing
 from pdjax.engine.orders import Chunk, DecodeRow
 
@@ -45,10 +46,10 @@ def test_prompts_by_hand():
   assert prompts.position_U.tolist() == [4, 5, 0, 1, 2, 0]
   assert prompts.row_U.tolist() == [0, 0, 1, 1, 1, -1]
   assert prompts.page_RM.tolist() == [[1, 2], [9, 0], [0, 0]]
-  assert prompts.request_R.tolist() == [1, 2, 0]
   assert prompts.last_R.tolist() == [1, 4, 0]
   assert prompts.length_R.tolist() == [6, 0, 0]
   assert prompts.left_R.tolist() == [1, 0, 0]
+  assert prompts.draws_R is None
 
 
 def test_decode_rows_by_hand():
@@ -57,5 +58,19 @@ def test_decode_rows_by_hand():
   assert feed.token_B.tolist() == [77, 78, 0]
   assert feed.length_B.tolist() == [10, 3, 0]
   assert feed.left_B.tolist() == [3, 1, 0]
-  assert table.request_B.tolist() == [5, 6, 0]
   assert table.page_BM.tolist() == [[4, 6], [7, 0], [0, 0]]
+  assert table.draws_B is None
+
+
+def test_draws_by_hand():
+  """Padding is greedy; arrays that no request of the run needs are left out."""
+  cut = Sampling(temperature=0.5, top_k=3, top_p=0.75, min_p=0.25, seed=1)
+  rows = [cut, Sampling(temperature=2.0, seed=(5 << 32) + 6)]
+  draws = packing.draws_of(rows, 3, cut)
+  assert draws.key_S2.tolist() == [[0, 1], [5, 6], [0, 0]]
+  assert draws.temperature_S.tolist() == [0.5, 2.0, 0.0]
+  assert draws.cuts.top_k_S.tolist() == [3, 0, 0]
+  assert draws.cuts.top_p_S.tolist() == [0.75, 1.0, 1.0]
+  assert draws.cuts.min_p_S.tolist() == [0.25, 0.0, 0.0]
+  assert packing.draws_of([], 3, rows[1]).cuts is None
+  assert packing.draws_of([], 3, Sampling()) is None
