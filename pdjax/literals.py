@@ -15,21 +15,31 @@ from pdjax.config import ConfigError
 _NONE_WORDS = ("none", "null")
 
 
-def from_text(path: str, text: str, hint: Any = None) -> Any:
-  """A command line's value as the type of field `path` reads it.
+def read(path: str, text: str, hint: Any = None) -> Any:
+  """The value that a command line's text stands for, of whatever type.
 
   `hint` is the type of what is no field of a run.
 
   Raises:
-    ConfigError: no such field, no value, or one of a wrong type.
+    ConfigError: no such field, or no value.
   """
   hint = hint or schema.hint_of(path)
   if not text.strip():
     raise ConfigError([
         f"{path}: needs a value; `none` says nothing, '' is an empty string"
     ])
+  return _read(hint, text)
+
+
+def from_text(path: str, text: str, hint: Any = None) -> Any:
+  """A command line's value as the type of field `path` reads it.
+
+  Raises:
+    ConfigError: no such field, no value, or one of a wrong type.
+  """
+  hint = hint or schema.hint_of(path)
   errors: list[str] = []
-  value = _read(hint, text)
+  value = read(path, text, hint)
   fieldtypes.convert(hint, value, path, errors)
   if errors:
     raise ConfigError(errors)

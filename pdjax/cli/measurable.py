@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from pdjax import config, inputfile
 from pdjax.checks import Check
@@ -45,50 +46,68 @@ def _devices(run: Run) -> Iterator[str]:
 
 
 def _weights(run: Run) -> Iterator[str]:
-  """Whether there are such weights."""
-  model = run.model
+  """Whether there are such weights, in a file of the right format."""
+  path, lines = _weights_path(run.model)
+  yield from lines
+  if path is not None:
+    yield from _refusals(_opened, path, inputfile.version(str(path)))
+
+
+def _weights_path(model: config.Model) -> tuple[Path | None, list[str]]:
+  """The file, if the weights are in one, and why there is none."""
   if model.weights == "random":
-    return
+    return None, []
   if model.weights == "fetched":
     try:
-      fetch.fetched_path(model.preset)
+      return fetch.fetched_path(model.preset), []
     except ConfigError as error:
-      yield from error.errors
-  elif reason := inputfile.refusal(model.weights):
-    yield f"model.weights: {shown(model.weights)} {reason}"
+      return None, error.errors
+  if reason := inputfile.refusal(model.weights):
+    return None, [f"model.weights: {shown(model.weights)} {reason}"]
+  return inputfile.path_of(model.weights), []
+
+
+def _refusals(ask: Callable, *arguments: Any) -> list[str]:
+  try:
+    ask(*arguments)
+  except ConfigError as error:
+    return error.errors
+  return []
+
+
+def _opened(path: Path, version: tuple) -> None:
+  from pdjax.models import gguf_file
+
+  gguf_file.opened(path)
 
 
 def _weights_fit(run: Run, spec: ModelSpec) -> Iterator[str]:
-  """Whether the file is what it should be: format, sizes, tokenizer."""
-  weights = run.model.weights
-  if weights == "random" or list(_weights(run)):
+  """Whether the file is of this model, with a tokenizer that is known."""
+  path, _ = _weights_path(run.model)
+  if path is None or list(_weights(run)):
     return
-  path = inputfile.path_of(weights)
-  if weights == "fetched":
-    path = fetch.fetched_path(run.model.preset)
-  lines, has_end = _file_facts(path, spec, inputfile.version(str(path)))
-  yield from lines
-  ends = has_end or run.sampling.stop_ids
-  if not lines and not ends and run.workload.stop == "eos":
-    yield (
-        f"workload.stop: 'eos', but model.weights={shown(weights)} come with"
-        " no end token; use 'forced_length', or name sampling.stop_ids"
-    )
+  version = inputfile.version(str(path))
+  yield from _refusals(_checked, path, spec, version)
+  try:
+    ends = _end_ids(path, version)
+  except ConfigError as error:
+    yield from error.errors
+    return
+  yield from _refusals(capacity.end_ids_of, run, ends)
 
 
 @functools.lru_cache(maxsize=8)
-def _file_facts(
-    path: Path, spec: ModelSpec, version: tuple
-) -> tuple[tuple[str, ...], bool]:
-  """The mistakes of a GGUF file, and whether it names an end token."""
+def _checked(path: Path, spec: ModelSpec, version: tuple) -> None:
   from pdjax.models import gguf_file
+
+  gguf_file.opened(path).check(spec)
+
+
+@functools.lru_cache(maxsize=8)
+def _end_ids(path: Path, version: tuple) -> tuple[int, ...]:
   from pdjax.models.tokenizer import load_tokenizer
 
-  try:
-    gguf_file.opened(path).check(spec)
-    return (), bool(load_tokenizer(path).eos_ids)
-  except ConfigError as error:
-    return tuple(error.errors), False
+  return tuple(load_tokenizer(path).eos_ids)
 
 
 def _room(run: Run) -> Iterator[str]:

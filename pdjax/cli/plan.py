@@ -126,7 +126,11 @@ def _then(one: Experiment, errors: list[str]) -> Then | None:
 def _reads_errors(experiments: list[Experiment]) -> list[str]:
   names = [one.name for one in experiments]
   return [
-      _in_block(one, f"reads: {one.reads!r} is no earlier block of this config")
+      _in_block(
+          one,
+          f"reads: {one.reads.partition('/')[2]!r} is no earlier block of this"
+          " config",
+      )
       for place, one in enumerate(experiments)
       if one.reads and one.reads not in names[:place]
   ]

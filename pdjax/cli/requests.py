@@ -3,17 +3,29 @@
 Traces and workloads are remembered: the cells of a sweep often share one.
 """
 
+import dataclasses
 import functools
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from pdjax import config, inputfile
 from pdjax.checks import Check
 from pdjax.config import ConfigError, Run
-from pdjax.unknown import look, told
+from pdjax.unknown import Withheld, look, told
 from pdjax.workload import mistakes, traces
 from pdjax.workload.build import FITS, build
 from pdjax.workload.traces import Format, Trace
 from pdjax.workload.workload import Workload
+
+_TIMELESS: dict[str, Any] = {
+    "arrival": "all_at_once",
+    "rate": None,
+    "arrival_cv": 1.0,
+    "time_scale": 1.0,
+    "stop": "forced_length",
+    "protocol": "count",
+}
+"""Fields of a workload that its lengths do not depend on."""
 
 
 def workload_of(workload: config.Workload) -> Workload:
@@ -47,9 +59,15 @@ def _trace_of(
 
 
 def built(run: Run) -> Workload | None:
-  """The workload of a run, if it can be built."""
+  """The requests of a run, as far as their lengths go, if they can be built.
+
+  Lengths do not depend on arrivals, which may be unknown.
+  """
   try:
-    return workload_of(run.workload)
+    try:
+      return workload_of(run.workload)
+    except Withheld:
+      return workload_of(dataclasses.replace(run.workload, **_TIMELESS))
   except ConfigError:
     return None
 

@@ -54,7 +54,7 @@ class GGUFFile:
     self.path = path
     try:
       self._reader = gguf.GGUFReader(path)
-    except (ValueError, IndexError, OSError) as error:
+    except Exception as error:  # whatever damaged bytes make it raise
       raise config.ConfigError(
           [f"model.weights: {str(path)!r} is no GGUF file ({error})"]
       ) from error

@@ -125,7 +125,10 @@ def _blocks(tree: Mapping, errors: list[str]) -> dict[str, Mapping]:
   for key, block in blocks.items():
     errors += _no_file_name("blocks", key)
     if not isinstance(block, Mapping):
-      errors.append(f"blocks.{key}: expected an experiment, got {shown(block)}")
+      errors.append(
+          f"blocks: expected {shown(key)} to be an experiment, got"
+          f" {shown(block)}"
+      )
       continue
     errors += [
         f"blocks.{key}.{word}: a block has none of its own"

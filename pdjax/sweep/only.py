@@ -70,7 +70,8 @@ def _has(cell: Valued, path: str, values: tuple) -> bool:
 
 
 def _missing(cells: Iterable[Valued], path: str, value: Any) -> str:
-  there = list(dict.fromkeys(_shown(cell, path) for cell in cells))
+  told = dict.fromkeys(_shown(cell, path) for cell in cells)
+  there = list(filter(None, told)) or ["none at all"]
   wanted = near(str(value), there)
   return (
       f"--only={path}={value}: no cell has it; there are {', '.join(there)}"

@@ -24,7 +24,8 @@ def override(
 ) -> None:
   """Puts each flag's value into `tree`, and takes it out of the cases.
 
-  Where the value is a mistake, that of the field is unknown.
+  Whoever reads the tree finds values of a wrong type; where there is no value
+  at all, that of the field is unknown.
   """
   errors += _twice("--config.", flags)
   for path, text in flags:
@@ -35,7 +36,8 @@ def override(
       if path != REPEAT and literals.unsays(path, text):
         schema.drop(tree, path)
       else:
-        schema.put(tree, path, _value(path, text))
+        hint = int if path == REPEAT else None
+        schema.put(tree, path, literals.read(path, text, hint))
     except ConfigError as error:
       errors += error.errors
       schema.put(tree, schema.holder(path), UNKNOWN)
@@ -100,10 +102,6 @@ def _take_out(said: dict[str, Any], path: str) -> None:
   """Drops a field from a case, and what it says within it."""
   for name in [name for name in said if f"{name}.".startswith(f"{path}.")]:
     del said[name]
-
-
-def _value(path: str, text: str) -> Any:
-  return literals.from_text(path, text, int if path == REPEAT else None)
 
 
 def _values(path: str, text: str) -> tuple:

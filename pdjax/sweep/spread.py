@@ -60,7 +60,7 @@ def spread(
     return (), [f"sweep: {count} cells; at most {MAX_CELLS} are possible"]
   built = [_Built(tree, *combined) for combined in _combinations(sweep)]
   chosen, errors = select(built, only)
-  for one in chosen:
+  for one in built if errors else chosen:
     one.check(asked)
   errors += _mistakes(built) + _vain(built, single=not sweep)
   return () if errors else tuple(one.cell() for one in chosen), errors
@@ -125,7 +125,11 @@ class _Built:
   @property
   def name(self) -> str:
     """In messages: the case and what varies."""
-    varied = [f"{path}={shown(value)}" for path, value in self.varied.items()]
+    varied = [
+        f"{path}={shown(value)}"
+        for path, value in self.varied.items()
+        if known(value)
+    ]
     return " ".join(filter(None, (self.case, *varied)))
 
   def value(self, path: str) -> Any:
