@@ -21,12 +21,21 @@ NAMED_WEIGHTS = ("random", "fetched")
 """Values of `model.weights` that are no file."""
 
 
+_LONGEST_LINE = 800
+"""Of a message; what a user typed may be longer."""
+
+
 class ConfigError(ValueError):
   """One or more mistakes of the user; `errors` holds a line for each."""
 
   def __init__(self, errors: list[str]):
-    self.errors = [" ".join(error.splitlines()) for error in errors]
+    self.errors = list(dict.fromkeys(map(_one_line, errors)))
     super().__init__("\n".join(self.errors))
+
+
+def _one_line(error: str) -> str:
+  text = " ".join(error.splitlines())
+  return text if len(text) <= _LONGEST_LINE else f"{text[:_LONGEST_LINE]}..."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from pdjax.fieldtypes import (
     section_of,
     unknown,
 )
+from pdjax.unknown import look
 
 Tree = dict[str, Any]
 """A config as nested plain dicts; absent means default."""
@@ -97,13 +98,14 @@ def copied(tree: Any) -> Any:
 
 
 def value_at(run: Run, path: str) -> Any:
-  """What a run has for a field; None below a field that has nothing."""
+  """What a run has for a field; None below a field that has no fields."""
   value: Any = run
   for name in path.split("."):
+    look(value)
     if isinstance(value, dict):
       value = value.get(name)
     else:
-      value = None if value is None else getattr(value, name)
+      value = getattr(value, name, None)
   return value
 
 

@@ -44,7 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     "pages": set(),
     "models.rope": set(),
     "models.spec": {"models.rope"},
-    "models.presets": {"config", "models.rope", "models.spec"},
+    "models.presets": {"config", "models.rope", "models.spec", *TELLS},
     "memory": {"config", "dtypes", "layout", "models.spec"},
     "workload": {*BASE, "reads"},
     "metrics": BASE,

@@ -139,7 +139,12 @@ def _plain(value: Any, depth: int = 0) -> Any:
     raise ValueError("get_config() returns a dict that contains itself")
   if isinstance(value, Mapping) or hasattr(value, "to_dict"):
     names = getattr(value, "_fields", value)
-    return {name: _plain(value[name], depth + 1) for name in names}
+    return {
+        name if isinstance(name, str) else shown(name): _plain(
+            value[name], depth + 1
+        )
+        for name in names
+    }
   if isinstance(value, (tuple, list)):
     return tuple(_plain(item, depth + 1) for item in value)
   return value

@@ -63,6 +63,7 @@ def built(run: Run) -> Workload | None:
 
   Lengths do not depend on arrivals, which may be unknown.
   """
+  look(run.workload)
   try:
     try:
       return workload_of(run.workload)

@@ -7,6 +7,7 @@ here imports jax, so the simulator and the command line read it freely.
 import difflib
 
 from pdjax import config
+from pdjax.fieldtypes import shown
 from pdjax.models.rope import Llama3Rope, YarnRope
 from pdjax.models.spec import Experts, LatentAttention, ModelSpec
 
@@ -201,4 +202,6 @@ def preset(name: str) -> ModelSpec:
   hint = f"did you mean {close[0]!r}?" if close else (
       f"known: {', '.join(sorted(PRESETS))}"
   )
-  raise config.ConfigError([f"model.preset: unknown model {name!r}; {hint}"])
+  raise config.ConfigError(
+      [f"model.preset: unknown model {shown(name)}; {hint}"]
+  )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pdjax.config import ConfigError
-from pdjax.fieldtypes import near
+from pdjax.fieldtypes import near, shown
 from pdjax.simulate.chip import Chip
 from pdjax.simulate.gpus import GPUS
 from pdjax.simulate.tpus import TPUS
@@ -42,8 +42,8 @@ def chip(name: str, own: Own | None = None) -> Chip:
   known = [*own, *CHIPS]
   hint = near(name.lower(), known)
   raise ConfigError([
-      f"cluster.chip: unknown chip {name!r}{hint}; known: {', '.join(known)};"
-      " cluster.chips describes others"
+      f"cluster.chip: unknown chip {shown(name)}{hint}; known:"
+      f" {', '.join(known)}; cluster.chips describes others"
   ])
 
 
@@ -76,7 +76,7 @@ def _problems(name: str, told: Mapping[str, Any]) -> Iterator[str]:
   if told.get("like", None) not in (None, *CHIPS):
     hint = near(str(told["like"]), CHIPS)
     yield (
-        f"{where}.like: unknown chip {told['like']!r}{hint}; known:"
+        f"{where}.like: unknown chip {shown(told['like'])}{hint}; known:"
         f" {', '.join(CHIPS)}"
     )
   for field, value in told.items():

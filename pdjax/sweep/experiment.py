@@ -92,8 +92,9 @@ def _named(name: Any, asked: Asked, errors: list[str]) -> tuple[str, Asked]:
   names = [text for path, text in asked.overrides if path == "name"]
   rest = [flag for flag in asked.overrides if flag[0] != "name"]
   name = names[-1] if names else name
-  errors += _no_file_name("name", name)
-  return str(name), dataclasses.replace(asked, overrides=rest)
+  wrong = _no_file_name("name", name)
+  errors += wrong
+  return "" if wrong else name, dataclasses.replace(asked, overrides=rest)
 
 
 def _no_file_name(where: str, name: Any) -> list[str]:

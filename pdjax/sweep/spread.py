@@ -17,7 +17,7 @@ from pdjax.checks import Check
 from pdjax.fieldtypes import SCALARS, shown
 from pdjax.sweep.cells import Cell, Said
 from pdjax.sweep.only import Only, select
-from pdjax.unknown import known
+from pdjax.unknown import Withheld, known
 
 REPEAT = "repeat"
 """Varies like a field, but is none: the number of an equal run."""
@@ -63,7 +63,14 @@ def spread(
   for one in built if errors else chosen:
     one.check(asked)
   errors += _mistakes(built) + _vain(built, single=not sweep)
-  return () if errors else tuple(one.cell() for one in chosen), errors
+  return () if errors else _cells(chosen), errors
+
+
+def _cells(chosen: Iterable["_Built"]) -> tuple[Cell, ...]:
+  try:
+    return tuple(one.cell() for one in chosen)
+  except Withheld:  # whoever found the mistake has told it
+    return ()
 
 
 def _count(sweep: Sweep) -> int:
@@ -73,7 +80,8 @@ def _count(sweep: Sweep) -> int:
   return math.prod([*zipped, *grids, *more])
 
 
-def _combinations(sweep: Sweep) -> Iterator[tuple[str, Said]]:
+def _combinations(sweep: Sweep) -> Iterator[tuple[str, Said, Said]]:
+  """(case, what it says, what varies beside it) of each."""
   cases = sweep.cases or (("", {}),)
   zipped = list(_zipped(sweep.zip)) or [{}]
   names = [path for path, _ in sweep.grid]
@@ -86,7 +94,7 @@ def _combinations(sweep: Sweep) -> Iterator[tuple[str, Said]]:
     varied: Said = {}
     for part in rest:
       varied |= part
-    yield name, {"": said, **varied}
+    yield name, said, varied
 
 
 def _zipped(columns: Columns) -> Iterator[Said]:
@@ -98,11 +106,10 @@ def _zipped(columns: Columns) -> Iterator[Said]:
 class _Built:
   """One combination on its way to a cell."""
 
-  def __init__(self, tree: Mapping, case: str, said: Said):
-    self.case, self.varied = case, dict(said)
-    base = self.varied.pop("")
+  def __init__(self, tree: Mapping, case: str, said: Said, varied: Said):
+    self.case, self.varied = case, varied
     self.tree = schema.copied(tree)
-    for path, value in (base | self.varied).items():
+    for path, value in (said | varied).items():
       schema.put(self.tree, path, schema.copied(value))
     self.repeat = self.tree.pop(REPEAT, 0)
     self.said = list(filter(schema.exists, schema.said(self.tree)))
