@@ -22,8 +22,10 @@ _TIMELESS: dict[str, Any] = {
     "rate": None,
     "arrival_cv": 1.0,
     "time_scale": 1.0,
+    "concurrency": None,
+    "think_time_s": 0.0,
+    "stay_probability": 0.5,
     "stop": "forced_length",
-    "protocol": "count",
 }
 """Fields of a workload that its lengths do not depend on."""
 
@@ -61,14 +63,16 @@ def _trace_of(
 def built(run: Run) -> Workload | None:
   """The requests of a run, as far as their lengths go, if they can be built.
 
-  Lengths do not depend on arrivals, which may be unknown.
+  Lengths do not depend on arrivals, which may be unknown, unless a window
+  counts the requests.
   """
-  look(run.workload)
+  look(run.workload, run.workload.protocol)
+  timeless = _TIMELESS if run.workload.protocol == "count" else {}
   try:
     try:
       return workload_of(run.workload)
     except Withheld:
-      return workload_of(dataclasses.replace(run.workload, **_TIMELESS))
+      return workload_of(dataclasses.replace(run.workload, **timeless))
   except ConfigError:
     return None
 

@@ -13,7 +13,7 @@ SIMULATED = {
     "seed": ("--config.workload.seed=-1", "workload.seed=-1: must be"),
     "declared": ("--config.workload.max_tokens=-3", "workload.max_tokens=-3"),
     "end": ("--config.workload.stop=eos", "workload.stop: 'eos' needs"),
-    "protocol": ("--config.workload.protocol=steady", "workload.protocol="),
+    "protocol": ("--config.workload.protocol=stedy", "workload.protocol: exp"),
     "field": ("--config.strategy.chnk=3", "strategy.chnk: no such field"),
     "section": ("--config.modl.x=1", "modl: no such field"),
     "policy": ("--config.strategy.kind=no_such:Rule",
