@@ -101,7 +101,7 @@ def _write(
 ) -> None:
   from pdjax.eventfile import write_log
   from pdjax.metrics.conditions import conditions
-  from pdjax.metrics.requests import request_table, write_requests
+  from pdjax.metrics.requests import table_of, write_requests
   from pdjax.metrics.summary import summarize
   from pdjax.workload.statistics import describe
 
@@ -113,9 +113,7 @@ def _write(
   )
   write_log(log, folder / "events.parquet")
   plant.write(folder)
-  table = request_table(
-      log, run.strategy.first_token or "at_prefill", workload.window
-  )
+  table = table_of(log, run)
   write_requests(table, folder / "requests.parquet")
   facts, more = plant.examine()
   # Law 2 has been checked: a run that leaks does not get here.

@@ -21,7 +21,6 @@ from pdjax.report.groups import groups_of
 from pdjax.report.heading import workload_words
 from pdjax.report.plots import LatencySeries, latency_cdfs
 from pdjax.sweep import jsonfile, runfiles, temporary
-from pdjax.window import window_of
 
 _CURVES = 7
 """In a figure at most."""
@@ -123,15 +122,11 @@ def _title(name: str, figure: _Figure) -> str:
 
 def _series(run: Shown, name: str, style: int) -> LatencySeries:
   from pdjax.eventfile import read_log
-  from pdjax.metrics.requests import request_table
+  from pdjax.metrics.requests import table_of
 
   assert run.config is not None
   asked = schema.run_from_tree(run.config)
-  table = request_table(
-      read_log(run.folder / "events.parquet"),
-      asked.strategy.first_token or "at_prefill",
-      window_of(asked.workload),
-  ).measured()
+  table = table_of(read_log(run.folder / "events.parquet"), asked).measured()
   return LatencySeries.of(
       name,
       run.summary["kind"],

@@ -60,7 +60,7 @@ def _conditions(run: Run, source: Path) -> dict[str, Any]:
 def _summary(run: Run, source: Path) -> dict[str, Any]:
   from pdjax.eventfile import read_log
   from pdjax.metrics.flags import Facts
-  from pdjax.metrics.requests import request_table
+  from pdjax.metrics.requests import table_of
   from pdjax.metrics.summary import summarize
 
   old = jsonfile.read_object(source / "summary.json")
@@ -68,10 +68,7 @@ def _summary(run: Run, source: Path) -> dict[str, Any]:
   names = [field.name for field in dataclasses.fields(Facts)]
   facts = Facts(**{name: old[name] for name in names if name in old})
   with uncollected():
-    table = request_table(
-        read_log(source / "events.parquet"),
-        run.strategy.first_token or "at_prefill",
-    )
+    table = table_of(read_log(source / "events.parquet"), run)
 
   def made(run: Run) -> dict[str, Any]:
     summary = summarize(table, run, chips=old["chips"], facts=facts)

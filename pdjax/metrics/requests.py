@@ -12,6 +12,7 @@ import os
 
 import numpy as np
 
+from pdjax import config
 from pdjax.events import Log
 from pdjax.metrics.anchors import ANCHOR_OF, Column, anchored
 from pdjax.metrics.breakdown import breakdown
@@ -20,7 +21,7 @@ from pdjax.metrics.steps import StepTotals, step_totals
 from pdjax.metrics.timed import Timed
 from pdjax.metrics.tokens import Lives, Tokens, nulls, read_lives, read_tokens
 from pdjax.metrics.weighted import Weighted
-from pdjax.window import Window
+from pdjax.window import Window, window_of
 
 REFUSALS = np.array(["rejected", "aborted", "failed"])
 STATES = ("finished", "rejected", "aborted", "failed", "unfinished")
@@ -118,6 +119,13 @@ def request_table(
       steps=step_totals(journal, window),
       end_ns=journal.end_ps // 1000,
       window=window,
+  )
+
+
+def table_of(log: Log, run: config.Run) -> RequestTable:
+  """Every request's row, under the anchor and with the window of a config."""
+  return request_table(
+      log, run.strategy.first_token or "at_prefill", window_of(run.workload)
   )
 
 
