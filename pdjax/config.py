@@ -217,10 +217,22 @@ class Lengths:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Workload:
-  kind: Literal["synthetic", "azure", "mooncake"] = "synthetic"
+  kind: Literal[
+      "synthetic", "azure", "mooncake", "burstgpt", "qwen", "vidur",
+      "splitwise", "jsonl", "sharegpt", "requests",
+  ] = "synthetic"
   """Drawn requests, or the format of a trace."""
   path: str | None = None
-  """Of a trace; None takes the small sample in the package."""
+  """Of a trace; None takes the package's small sample (azure, mooncake)."""
+  skip_bad_rows: bool = False
+  """Leaves out and counts a trace's malformed rows instead of refusing it."""
+  start_s: float = 0.0
+  """Of a trace, requests from this time after its first on."""
+  end_s: float | None = None
+  """Of a trace, requests before this time after its first; None: all."""
+  jitter_s: float = 0.0
+  """A trace's arrivals are delayed by up to this, uniformly: spreads those
+  that share a tick of a coarse clock."""
   num_requests: int | None = None
   """None: the whole trace; 100 for synthetic."""
   skip_requests: int = 0
@@ -233,7 +245,8 @@ class Workload:
   ] | None = None
   """None: `trace` for traces, `poisson` for synthetic."""
   rate: float | None = None
-  """Requests per second; needed by poisson, gamma, constant and semi_open."""
+  """Requests per second; needed by poisson, gamma, constant and semi_open. A
+  trace's gaps are scaled to it."""
   arrival_cv: float = 1.0
   """Coefficient of variation of gamma gaps; above 1 they come in bursts."""
   concurrency: int | None = None

@@ -143,7 +143,10 @@ _READS = (
         "cluster.pools says it already",
     ),
     _Reads(
-        ("workload.path", "workload.skip_requests", "workload.length_scale"),
+        (
+            "workload.path", "workload.skip_requests", "workload.length_scale",
+            "workload.skip_bad_rows", "workload.start_s", "workload.end_s",
+        ),
         _from_trace,
         "a synthetic workload has no trace",
     ),
@@ -153,13 +156,13 @@ _READS = (
         "the trace has the lengths",
     ),
     _Reads(
-        ("workload.time_scale",),
+        ("workload.time_scale", "workload.jitter_s"),
         lambda run: arrival_of(run.workload) == "trace",
         "arrivals do not come from a trace",
     ),
     _Reads(
         ("workload.rate",),
-        lambda run: arrival_of(run.workload) in RATED,
+        lambda run: arrival_of(run.workload) in (*RATED, "trace"),
         "the arrivals have no rate to set",
     ),
     _Reads(

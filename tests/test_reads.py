@@ -62,7 +62,10 @@ def test_what_sampling_reads():
 
 
 def test_what_a_workload_reads():
-  assert vain({"workload": {"kind": "azure", "rate": 2.0}}) == {"workload.rate"}
+  assert vain({"workload": {"kind": "azure", "rate": 2.0}}) == set()
+  assert vain({"workload": {"rate": 2.0, "arrival": "all_at_once"}}) == {
+      "workload.rate"
+  }
   assert vain(
       {"workload": {"kind": "azure", "rate": 2.0, "arrival": "poisson"}}
   ) == set()

@@ -13,8 +13,9 @@ from pdjax.checks import Check
 from pdjax.config import ConfigError, Run
 from pdjax.unknown import Withheld, look, told
 from pdjax.workload import mistakes, traces
-from pdjax.workload.build import FITS, build
-from pdjax.workload.traces import Format, Trace
+from pdjax.workload.build import FITS, ask_of, build
+from pdjax.workload.kept import Ask
+from pdjax.workload.traces import Trace
 from pdjax.workload.workload import Workload
 
 _TIMELESS: dict[str, Any] = {
@@ -51,11 +52,11 @@ def _workload_of(workload: config.Workload, version: tuple) -> Workload:
 
 @functools.lru_cache(maxsize=8)
 def _trace_of(
-    kind: Format, path: str | None, version: tuple
+    kind: str, path: str | None, ask: Ask, version: tuple
 ) -> tuple[Trace | None, tuple[str, ...]]:
   """The trace and the lines of its mistakes; one of the two is empty."""
   try:
-    return traces.read(kind, path), ()
+    return traces.read(kind, path, ask), ()
   except ConfigError as error:
     return None, tuple(error.errors)
 
@@ -81,7 +82,7 @@ def _read(run: Run) -> tuple[Trace | None, tuple[str, ...]]:
   kind, path = run.workload.kind, run.workload.path
   if kind == "synthetic":
     return None, ()
-  return _trace_of(kind, path, _version(path))
+  return _trace_of(kind, path, ask_of(run.workload), _version(path))
 
 
 def _trace(run: Run) -> Iterable[str]:

@@ -15,10 +15,12 @@ from pdjax import config
 from pdjax.config import ConfigError
 from pdjax.reads import arrival_of, timed
 from pdjax.request import Request
+from pdjax.unknown import known
 from pdjax.window import window_of
 from pdjax.workload import arrivals, conditions, lengths, timing, traces
 from pdjax.workload.arrivals import PS_PER_S
 from pdjax.workload.columns import Columns
+from pdjax.workload.kept import Ask
 from pdjax.workload.mistakes import mistakes
 from pdjax.workload.streams import Stream, rng_of
 from pdjax.workload.traces import Trace
@@ -36,7 +38,7 @@ def build(workload: config.Workload) -> Workload:
   trace = None
   if workload.kind != "synthetic":
     try:
-      trace = traces.read(workload.kind, workload.path)
+      trace = traces.read(workload.kind, workload.path, ask_of(workload))
       errors += [line for fit in FITS for line in fit(workload, trace)]
     except ConfigError as error:
       errors += error.errors
@@ -48,16 +50,49 @@ def build(workload: config.Workload) -> Workload:
   return built
 
 
+def ask_of(workload: config.Workload) -> Ask:
+  """What of a trace a workload needs; fields of unknown value ask for all."""
+  count, skip = workload.num_requests, workload.skip_requests
+  start_s, end_s = workload.start_s, workload.end_s
+  if not all(map(known, (count, skip, start_s, end_s))):
+    return Ask(skip_bad=workload.skip_bad_rows is True)
+  counted = count is not None and count >= 1 and skip >= 0 and not start_s
+  return Ask(
+      first=skip + (count or 0) if counted else None,
+      end_ps=None if end_s is None else round(end_s * PS_PER_S),
+      skip_bad=workload.skip_bad_rows is True,
+  )
+
+
 def _too_few(workload: config.Workload, trace: Trace) -> Iterator[str]:
   skip, wanted = workload.skip_requests, workload.num_requests
-  count = len(trace.columns)
+  count, when = trace.rows, ""
+  if workload.start_s or workload.end_s is not None:
+    arrival_ps = trace.columns.arrival_ps  # up to end_s
+    count = int((arrival_ps >= workload.start_s * PS_PER_S).sum())
+    when = f" from start_s={workload.start_s:g} to end_s={workload.end_s}"
   left = count - skip
-  has = f"{trace.source} has {count} requests"
+  has = f"{trace.source} has {count} requests{when}"
   if left < 1:
     yield f"workload.skip_requests={skip}: {has}, none would be left"
   elif wanted is not None and wanted > left:
     after = f", {left} after skipping {skip}" if skip else ""
     yield f"workload.num_requests={wanted}: {has}{after}"
+
+
+def _untimed(workload: config.Workload, trace: Trace) -> Iterator[str]:
+  if arrival_of(workload) != "trace":
+    return
+  if not trace.timed:
+    yield (
+        f"workload.arrival='trace': {trace.source} says no times; allowed:"
+        " poisson, gamma, constant, all_at_once, closed, semi_open"
+    )
+  elif workload.rate is not None and not trace.span_ps:
+    yield (
+        f"workload.rate={workload.rate!r}: all requests of {trace.source} come"
+        " at one time, which no scale spreads"
+    )
 
 
 def _too_slow(workload: config.Workload, trace: Trace) -> Iterator[str]:
@@ -70,7 +105,7 @@ def _too_slow(workload: config.Workload, trace: Trace) -> Iterator[str]:
     )
 
 
-FITS = (_too_few, _too_slow)
+FITS = (_too_few, _untimed, _too_slow)
 """What is asked of a trace that it does not have, a line each."""
 
 
@@ -122,10 +157,11 @@ def _arrivals(workload: config.Workload, count: int) -> np.ndarray:
 
 
 def _from_trace(workload: config.Workload, trace: Trace) -> Workload:
-  columns = trace.columns.part(workload.skip_requests, workload.num_requests)
+  columns = trace.columns.since(round(workload.start_s * PS_PER_S))
+  columns = columns.part(workload.skip_requests, workload.num_requests)
   window = window_of(workload)
   if arrival_of(workload) == "trace":
-    columns = columns.stretched(workload.time_scale)
+    columns = _paced(workload, columns)
     if window:
       columns = columns.before(window.horizon_ps)
   else:
@@ -135,6 +171,15 @@ def _from_trace(workload: config.Workload, trace: Trace) -> Workload:
     )
   source = conditions.of_trace(workload, trace, columns)
   return _declared(workload, columns.scaled(workload.length_scale), source)
+
+
+def _paced(workload: config.Workload, columns: Columns) -> Columns:
+  """The trace's own arrivals, at the pace that is asked for."""
+  if workload.rate is not None:
+    columns = columns.at_rate(workload.rate)
+  return columns.stretched(workload.time_scale).jittered(
+      round(workload.jitter_s * PS_PER_S), rng_of(workload, Stream.JITTER)
+  )
 
 
 def _declared(

@@ -8,6 +8,8 @@ import dataclasses
 
 import numpy as np
 
+from pdjax.workload.arrivals import PS_PER_S
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Columns:
@@ -38,6 +40,30 @@ class Columns:
   def before(self, end_ps: int) -> "Columns":
     """The requests that arrive before `end_ps`."""
     return self.part(0, int(np.searchsorted(self.arrival_ps, end_ps)))
+
+  def since(self, start_ps: int) -> "Columns":
+    """The requests from `start_ps` on; time starts anew at the first."""
+    return self.part(int(np.searchsorted(self.arrival_ps, start_ps)), None)
+
+  def at_rate(self, rate: float) -> "Columns":
+    """Gaps scaled so that `rate` requests come in a second on average."""
+    gaps_s = float(self.arrival_ps[-1]) / PS_PER_S
+    return self.stretched((len(self) - 1) / rate / gaps_s) if gaps_s else self
+
+  def jittered(self, most_ps: int, rng: np.random.Generator) -> "Columns":
+    """Each arrival delayed by up to `most_ps`, and sorted again."""
+    if not most_ps:
+      return self
+    late_ps = self.arrival_ps + rng.integers(most_ps, size=len(self))
+    order = np.argsort(late_ps, kind="stable")
+    return dataclasses.replace(
+        self,
+        arrival_ps=late_ps[order] - late_ps.min(),
+        prompt_tokens=self.prompt_tokens[order],
+        output_tokens=self.output_tokens[order],
+        prefix_ids=tuple(self.prefix_ids[i] for i in order)
+        if self.prefix_ids else (),
+    )
 
   def stretched(self, time_scale: float) -> "Columns":
     """All gaps multiplied by `time_scale`."""

@@ -9,6 +9,7 @@ from pdjax import config
 from pdjax.reads import arrival_of
 from pdjax.window import lasting
 from pdjax.workload.columns import Columns
+from pdjax.workload.jsonrows import CHARACTERS_A_TOKEN
 from pdjax.workload.lengths import Draw
 from pdjax.workload.traces import Trace
 
@@ -33,9 +34,14 @@ def of_trace(
       "source": trace.source,
       "source_sha256": trace.sha256,
       "sample": workload.path is None,
-      "source_requests": len(trace.columns),
+      "source_requests": trace.rows,
       "late_rows": trace.late_rows,
-      "notes": [*_order(trace), *_times(workload, columns)],
+      "bad_rows": trace.bad_rows,
+      "unusable_rows": trace.unusable_rows,
+      "notes": [
+          *_left_out(trace), *_order(trace), *_guessed(trace),
+          *_times(workload, columns),
+      ],
   }
 
 
@@ -53,6 +59,9 @@ def of_rules(
       "rate_per_s": workload.rate,
       "arrival_cv": workload.arrival_cv if arrival == "gamma" else None,
       "users": _users(workload),
+      "start_s": workload.start_s,
+      "end_s": workload.end_s,
+      "jitter_s": workload.jitter_s,
       "time_scale": workload.time_scale,
       "length_scale": workload.length_scale,
       "prefix_block_tokens": columns.prefix_block_tokens,
@@ -101,11 +110,31 @@ def _law(law: config.Lengths, drawn: Draw) -> dict:
   }
 
 
+def _left_out(trace: Trace) -> list[str]:
+  lines = []
+  if trace.bad_rows:
+    lines.append(f"{trace.bad_rows} malformed rows of the trace skipped")
+  if trace.unusable_rows:
+    lines.append(
+        f"{trace.unusable_rows} rows of the trace are no request (failed, or"
+        " without an answer)"
+    )
+  return lines
+
+
+def _guessed(trace: Trace) -> list[str]:
+  if not trace.texts:
+    return []
+  return [
+      f"lengths of texts are guessed: {CHARACTERS_A_TOKEN} characters a token"
+  ]
+
+
 def _order(trace: Trace) -> list[str]:
   if not trace.late_rows:
     return []
   return [
-      f"{trace.late_rows} of {len(trace.columns)} rows of the trace were out of"
+      f"{trace.late_rows} of {trace.rows} rows of the trace were out of"
       " time order; sorted, equal times in file order"
   ]
 

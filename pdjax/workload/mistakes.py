@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pdjax import config
 from pdjax.fieldtypes import shown
 from pdjax.reads import RATED, arrival_of, timed
-from pdjax.workload import mooncake
+from pdjax.workload.formats import FORMATS
 from pdjax.workload.lengths import MAX_TOKENS
 
 Check = Callable[[config.Workload], Iterable[str]]
@@ -31,6 +31,8 @@ _SCALES = {
     "arrival_cv": (1e-3, 1e3),
     "time_scale": (1e-9, 1e9),
     "length_scale": (1e-4, 1e3),
+    "start_s": (0, 1e9),
+    "jitter_s": (0, 1e4),
     "think_time_s": (0, 1e6),
     "stay_probability": (0, 0.999),
     "duration_s": (1e-6, 1e6),
@@ -131,18 +133,36 @@ def _values(name: str, lengths: config.Lengths) -> Iterator[str]:
     )
 
 
+def _part(workload: config.Workload) -> Iterator[str]:
+  """The part of a trace that is taken, and at what pace."""
+  if workload.end_s is not None and not workload.start_s < workload.end_s:
+    yield (
+        f"workload.end_s={workload.end_s!r}: must be after"
+        f" start_s={workload.start_s!r}"
+    )
+  if arrival_of(workload) == "trace" and workload.rate is not None:
+    if workload.time_scale != 1:
+      yield (
+          f"workload.time_scale={workload.time_scale!r}: workload.rate scales"
+          " the trace's gaps already"
+      )
+
+
 def _blocks(workload: config.Workload) -> Iterator[str]:
-  """Mooncake's blocks scale with the prompts, to whole tokens only."""
+  """A trace's blocks scale with the prompts, to whole tokens only."""
   scale = workload.length_scale
-  if workload.kind != "mooncake" or not 0 < scale < math.inf:
+  if workload.kind == "synthetic" or not 0 < scale < math.inf:
     return
-  block_tokens = mooncake.BLOCK_TOKENS * scale
+  of = FORMATS[workload.kind].block_tokens
+  if not of:
+    return
+  block_tokens = of * scale
   if block_tokens != round(block_tokens) or block_tokens < 1:
     near = max(1, round(block_tokens))
     yield (
-        f"workload.length_scale={scale!r}: a block of {mooncake.BLOCK_TOKENS}"
+        f"workload.length_scale={scale!r}: a block of {of}"
         f" tokens would become {block_tokens:.6g}; the nearest scale that fits"
-        f" is {near / mooncake.BLOCK_TOKENS!r} ({near} tokens)"
+        f" is {near / of!r} ({near} tokens)"
     )
 
 
@@ -171,6 +191,7 @@ CHECKS: tuple[Check, ...] = (
     *_of_each_law(_low),
     *_of_each_law(_high),
     *_of_each_law(_values),
+    _part,
     _blocks,
     _protocol,
 )

@@ -17,13 +17,25 @@ from pdjax.workload.row import Row, checked_length
 BLOCK_TOKENS = 512
 FIELDS = ("timestamp", "input_length", "output_length", "hash_ids")
 
-_PS_PER_MS = PS_PER_S // 1000
+PS_PER_MS = PS_PER_S // 1000
 
 
 class Parser:
-  """Reads rows, and watches over all of them that ids stay chained."""
+  """Reads rows, and watches over all of them that ids stay chained.
 
-  def __init__(self):
+  Args:
+    block_tokens: prompt tokens that an id stands for.
+    ps_per_tick: of the time stamps; `tick` says it in words.
+  """
+
+  def __init__(
+      self,
+      block_tokens: int = BLOCK_TOKENS,
+      ps_per_tick: int = PS_PER_MS,
+      tick: str = "milliseconds",
+  ):
+    self._block_tokens = block_tokens
+    self._ps_per_tick, self._tick = ps_per_tick, tick
     self._parents: dict[int, int | None] = {}
 
   def row(self, line: str) -> Row:
@@ -38,11 +50,33 @@ class Parser:
       raise ValueError(f"missing {', '.join(missing)}")
     prompt_tokens = _tokens(fields, "input_length")
     return Row(
-        _time_ps(fields["timestamp"]),
+        self._time_ps(fields["timestamp"]),
         prompt_tokens,
         _tokens(fields, "output_length"),
-        self._chained(_block_ids(fields["hash_ids"], prompt_tokens)),
+        self._chained(self._block_ids(fields["hash_ids"], prompt_tokens)),
     )
+
+  def _time_ps(self, value: Any) -> int:
+    """Integers stay exact; a fraction is rounded to 1 ps."""
+    if not _is_number(value) or not 0 <= value < math.inf:
+      raise ValueError(
+          f"timestamp is {_short(value)}, not a number of {self._tick} from 0"
+          " up"
+      )
+    return round(value * self._ps_per_tick)
+
+  def _block_ids(self, value: Any, prompt_tokens: int) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(
+        _is_int(id) and 0 <= id < 2**63 for id in value
+    ):
+      raise ValueError("hash_ids is not a list of whole numbers from 0 up")
+    blocks = -(-prompt_tokens // self._block_tokens)
+    if len(value) > blocks:
+      raise ValueError(
+          f"hash_ids names {len(value)} blocks, but input_length"
+          f" {prompt_tokens} has {blocks} of {self._block_tokens} tokens"
+      )
+    return tuple(value)
 
   def _chained(self, ids: tuple[int, ...]) -> tuple[int, ...]:
     for parent, id in zip((None, *ids), ids, strict=False):
@@ -66,33 +100,10 @@ def _object(line: str) -> dict[str, Any]:
   return fields
 
 
-def _time_ps(value: Any) -> int:
-  """Integers stay exact; a fraction of a millisecond is rounded to 1 ps."""
-  if not _is_number(value) or not 0 <= value < math.inf:
-    raise ValueError(
-        f"timestamp is {_short(value)}, not a number of milliseconds from 0 up"
-    )
-  return round(value * _PS_PER_MS)
-
-
 def _tokens(fields: dict[str, Any], name: str) -> int:
   if not _is_int(fields[name]):
     raise ValueError(f"{name} is {_short(fields[name])}, not a whole number")
   return checked_length(name, fields[name])
-
-
-def _block_ids(value: Any, prompt_tokens: int) -> tuple[int, ...]:
-  if not isinstance(value, list) or not all(
-      _is_int(id) and 0 <= id < 2**63 for id in value
-  ):
-    raise ValueError("hash_ids is not a list of whole numbers from 0 up")
-  blocks = -(-prompt_tokens // BLOCK_TOKENS)
-  if len(value) > blocks:
-    raise ValueError(
-        f"hash_ids names {len(value)} blocks, but input_length"
-        f" {prompt_tokens} has {blocks} of {BLOCK_TOKENS} tokens"
-    )
-  return tuple(value)
 
 
 def _name(id: int | None) -> str:

@@ -8,6 +8,10 @@ from typing import NamedTuple
 from pdjax.workload.lengths import MAX_TOKENS
 
 
+class Unusable(Exception):
+  """A row that is right and yet no request, such as a recorded failure."""
+
+
 class Row(NamedTuple):
   """When a request came, how long it and its answer were, and its blocks."""
 

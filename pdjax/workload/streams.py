@@ -18,6 +18,7 @@ class Stream(enum.IntEnum):
   OUTPUTS = 2
   THINKING = 3
   STAYING = 4
+  JITTER = 5
 
 
 def rng_of(workload: config.Workload, stream: Stream) -> np.random.Generator:

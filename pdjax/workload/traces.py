@@ -1,30 +1,28 @@
 """Trace files: reading them, and saying what is wrong with them.
 
-Text is UTF-8; a byte order mark, any kind of line end, blank lines and a
-missing last line end are tolerated. A file with bad rows is refused as a whole.
+A file is read piece by piece, and of its rows only what is asked for is kept,
+so its size does not matter. One with bad rows is refused as a whole, unless
+bad rows are to be skipped; then they are counted.
 """
 
 import dataclasses
 import hashlib
-import itertools
-import operator
 import pathlib
-from collections.abc import Callable
-from typing import Literal
-
-import numpy as np
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from pdjax import inputfile
 from pdjax.config import ConfigError
 from pdjax.fieldtypes import shown
-from pdjax.workload import azure, mooncake
+from pdjax.workload import formats, jsonrows
 from pdjax.workload.arrivals import LIMIT_PS, LIMIT_TEXT
 from pdjax.workload.columns import Columns
-from pdjax.workload.row import Row
+from pdjax.workload.formats import FORMATS, Format
+from pdjax.workload.kept import Ask, Kept
+from pdjax.workload.row import Row, Unusable
+from pdjax.workload.textfile import PIECE_BYTES, TextFile
 
-Format = Literal["azure", "mooncake"]
-
-SAMPLES: dict[Format, str] = {
+SAMPLES: dict[str, str] = {
     "azure": "azure.csv",
     "mooncake": "mooncake.jsonl",
 }
@@ -32,13 +30,13 @@ SAMPLES: dict[Format, str] = {
 
 SHOWN_ERRORS = 5
 
-_OPENINGS: dict[Format, str] = {"azure": "TIMESTAMP", "mooncake": "{"}
-"""How a file of each format begins."""
+_Read = Iterator[tuple[str, Callable[[], Row]]]
+"""Where each row stands, and what reads it or says what is wrong."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Trace:
-  """A whole trace in order of time."""
+  """A trace in order of time, or the part of it that was asked for."""
 
   columns: Columns
   source: str
@@ -47,33 +45,42 @@ class Trace:
   """Of the file's bytes."""
   late_rows: int
   """Rows that stood after a row of a later time; sorted, ties in file order."""
+  rows: int
+  """Good rows of the whole file."""
+  span_ps: int
+  """Time from its earliest row to its latest."""
+  bad_rows: int = 0
+  """Rows with mistakes that were skipped."""
+  unusable_rows: int = 0
+  """Rows that are no request: recorded failures, prompts without an answer."""
+  timed: bool = True
+  """Whether rows say when they came."""
+  texts: bool = False
+  """Whether lengths may be guesses from texts."""
 
 
-def read(format: Format, path: str | None) -> Trace:
+def read(name: str, path: str | None, ask: Ask = Ask()) -> Trace:  # noqa: B008
   """The trace at `path`, or the small sample in the package.
 
   Raises:
     ConfigError: no such file, or the first bad rows and how many there are.
   """
-  file = _sample(format) if path is None else _existing(path)
+  file = _sample(name) if path is None else _existing(path)
   try:
-    content = file.read_bytes()
-    text = content.decode("utf-8-sig")
+    return _Reading(name, file, ask).trace()
   except OSError as error:
     raise ConfigError([f"workload.path={path!r}: {error.strerror}"]) from None
   except UnicodeDecodeError as error:
     raise ConfigError([f"{file}: not UTF-8 text ({error.reason})"]) from None
-  rows = _rows(format, file, text)
-  return Trace(
-      columns=_columns(format, file, rows),
-      source=file.name,
-      sha256=hashlib.sha256(content).hexdigest(),
-      late_rows=_late_rows(rows),
-  )
 
 
-def _sample(format: Format) -> pathlib.Path:
-  return pathlib.Path(__file__).with_name("samples") / SAMPLES[format]
+def _sample(name: str) -> pathlib.Path:
+  if name not in SAMPLES:
+    raise ConfigError([
+        f"workload.path: missing; there is no sample of kind {name!r} in the"
+        f" package, only of {', '.join(SAMPLES)}"
+    ])
+  return pathlib.Path(__file__).with_name("samples") / SAMPLES[name]
 
 
 def _existing(path: str) -> pathlib.Path:
@@ -82,88 +89,147 @@ def _existing(path: str) -> pathlib.Path:
   return inputfile.path_of(path)
 
 
-def _rows(format: Format, file: pathlib.Path, text: str) -> list[Row]:
-  lines = [
-      (number, line)
-      for number, line in enumerate(_lines(text), start=1)
-      if line.strip()
-  ]
-  if not lines:
-    raise ConfigError([f"{file}: the trace is empty"])
-  _refuse_other(format, file, lines[0][1])
-  parse = _parser(format, file, lines)
-  rows, errors = [], []
-  for number, line in lines:
+class _Reading:
+  """One pass through one file."""
+
+  def __init__(self, name: str, file: pathlib.Path, ask: Ask):
+    self._name, self._file, self._ask = name, file, ask
+    self._format: Format = FORMATS[name]
+    self._kept = Kept(ask, named=self._format.block_tokens > 0)
+    self._text = TextFile(file)
+    self._bad = self._unusable = 0
+    self._errors: list[str] = []
+
+  def trace(self) -> Trace:
+    for place, row in self._rows():
+      try:
+        self._kept.take(row())
+      except Unusable:
+        self._unusable += 1
+      except ValueError as error:
+        self._bad += 1
+        if self._bad <= SHOWN_ERRORS:
+          self._errors.append(f"{place}: {error}")
+    self._refuse()
+    return Trace(
+        columns=self._columns(),
+        source=self._file.name,
+        sha256=self._sha256(),
+        late_rows=self._kept.late_rows,
+        rows=self._kept.rows,
+        span_ps=self._kept.span_ps,
+        bad_rows=self._bad,
+        unusable_rows=self._unusable,
+        timed=self._format.timed,
+        texts=self._format.texts,
+    )
+
+  def _rows(self) -> _Read:
+    match self._name:
+      case "requests":
+        return self._parquet()
+      case "sharegpt":
+        return self._conversations()
+      case _:
+        return self._lines()
+
+  def _lines(self) -> _Read:
+    lines = self._text.lines()
+    number, first = next(lines, (0, ""))
+    if not number:
+      self._fail("the trace is empty")
+    self._refuse_other(first)
     try:
-      rows.append(parse(line))
+      parse = formats.parser(self._format, first)
     except ValueError as error:
-      errors.append(f"{file}:{number}: {error}")
-  _refuse(file, errors)
-  if not rows:
-    raise ConfigError([f"{file}: the trace has a header but no row"])
-  return rows
+      raise ConfigError([f"{self._file}:{number}: {error}"]) from None
+    if self._format.names is None:
+      yield f"{self._file}:{number}", lambda: parse(first)
+    for number, line in lines:
+      yield f"{self._file}:{number}", lambda line=line: parse(line)
 
+  def _conversations(self) -> _Read:
+    try:
+      for count, item in enumerate(self._text.items(), start=1):
+        yield (
+            f"{self._file}: conversation {count}",
+            lambda item=item: jsonrows.conversation_row(item),
+        )
+    except ValueError as error:
+      if isinstance(error, UnicodeDecodeError):
+        raise
+      self._fail(str(error))
 
-def _refuse_other(format: Format, file: pathlib.Path, first: str) -> None:
-  for other, opening in _OPENINGS.items():
-    if other != format and first.lstrip().startswith(opening):
-      raise ConfigError([
-          f"{file}: not a trace of kind {format!r}; did you mean"
+  def _parquet(self) -> _Read:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = ["arrival_ns", "prompt_tokens", "output_tokens", "state"]
+    try:
+      batches = pq.ParquetFile(self._file).iter_batches(columns=names)
+      for batch in batches:
+        for place, fields in enumerate(batch.to_pylist(), start=1):
+          yield f"{self._file}: row {place}", lambda f=fields: _served(f)
+    except (pa.ArrowException, KeyError, TypeError) as error:
+      line = str(error).splitlines()[0]
+      self._fail(f"not the requests.parquet of a run ({line[:80]})")
+
+  def _refuse_other(self, first: str) -> None:
+    other = formats.guess(first)
+    if other not in (None, self._name) and self._name != "jsonl":
+      self._fail(
+          f"not a trace of kind {self._name!r}; did you mean"
           f" workload.kind={other!r}?"
-      ])
+      )
+
+  def _refuse(self) -> None:
+    if self._bad and not self._ask.skip_bad:
+      if self._bad > SHOWN_ERRORS:
+        self._errors.append(
+            f"{self._file}: {self._bad} bad rows, the first {SHOWN_ERRORS}"
+            " shown"
+        )
+      raise ConfigError(self._errors)
+    if not self._kept.rows:
+      left_out = self._bad + self._unusable
+      self._fail(
+          f"none of the {left_out} rows is a request" if left_out
+          else "the trace has a header but no row"
+      )
+
+  def _columns(self) -> Columns:
+    (at_ps, prompt_tokens, output_tokens), ids = self._kept.sorted()
+    if self._kept.span_ps > LIMIT_PS:
+      self._fail(
+          f"the trace lasts longer than the limit of {LIMIT_TEXT}; are its"
+          " times right?"
+      )
+    return Columns(
+        arrival_ps=at_ps - at_ps[0],
+        prompt_tokens=prompt_tokens,
+        output_tokens=output_tokens,
+        prefix_ids=tuple(ids),
+        prefix_block_tokens=self._format.block_tokens,
+    )
+
+  def _sha256(self) -> str:
+    if self._name != "requests":
+      return self._text.sha256
+    digest = hashlib.sha256()
+    with self._file.open("rb") as file:
+      while piece := file.read(PIECE_BYTES):
+        digest.update(piece)
+    return digest.hexdigest()
+
+  def _fail(self, reason: str):
+    raise ConfigError([f"{self._file}: {reason}"])
 
 
-def _lines(text: str) -> list[str]:
-  # Not splitlines(), which also splits at separators that JSON may hold.
-  return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
-
-def _parser(
-    format: Format, file: pathlib.Path, lines: list[tuple[int, str]]
-) -> Callable[[str], Row]:
-  """The format's parser; takes a header off `lines`."""
-  if format == "mooncake":
-    return mooncake.Parser().row
-  number, header = lines.pop(0)
-  try:
-    return azure.Parser(header).row
-  except ValueError as error:
-    raise ConfigError([f"{file}:{number}: {error}"]) from None
-
-
-def _refuse(file: pathlib.Path, errors: list[str]) -> None:
-  if not errors:
-    return
-  shown = errors[:SHOWN_ERRORS]
-  if len(errors) > SHOWN_ERRORS:
-    count = len(errors)
-    shown.append(f"{file}: {count} bad rows, the first {SHOWN_ERRORS} shown")
-  raise ConfigError(shown)
-
-
-def _columns(format: Format, file: pathlib.Path, rows: list[Row]) -> Columns:
-  rows = sorted(rows, key=lambda row: row.at_ps)
-  start_ps = rows[0].at_ps
-  if rows[-1].at_ps - start_ps > LIMIT_PS:
-    raise ConfigError([
-        f"{file}: the trace lasts longer than the limit of {LIMIT_TEXT}; are"
-        " its times right?"
-    ])
-  named = format == "mooncake"
-  return Columns(
-      arrival_ps=_int64([row.at_ps - start_ps for row in rows]),
-      prompt_tokens=_int64([row.prompt_tokens for row in rows]),
-      output_tokens=_int64([row.output_tokens for row in rows]),
-      prefix_ids=tuple(row.prefix_ids for row in rows) if named else (),
-      prefix_block_tokens=mooncake.BLOCK_TOKENS if named else 0,
+def _served(fields: dict[str, Any]) -> Row:
+  """A request of an earlier run; one without an answer is none."""
+  if fields["state"] != "finished":
+    raise Unusable
+  return Row(
+      fields["arrival_ns"] * 1000, fields["prompt_tokens"],
+      fields["output_tokens"],
   )
-
-
-def _late_rows(rows: list[Row]) -> int:
-  times_ps = [row.at_ps for row in rows]
-  latest_ps = itertools.accumulate(times_ps, max)
-  return sum(map(operator.lt, times_ps, latest_ps))
-
-
-def _int64(values: list[int]) -> np.ndarray:
-  return np.array(values, dtype=np.int64)

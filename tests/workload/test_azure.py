@@ -2,9 +2,14 @@
 
 import pytest
 
-from pdjax.workload.azure import Parser, time_ps
+from pdjax.workload import azure
+from pdjax.workload.csvrows import Parser
 
 HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens"
+
+
+def time_ps(text):
+  return azure.time_ps("TIMESTAMP", text)
 
 
 def test_seven_digits_are_exact():
@@ -40,7 +45,9 @@ def test_bad_times(text):
 
 
 def test_columns_in_any_order_among_others():
-  parser = Parser("Kind, GeneratedTokens ,TIMESTAMP,ContextTokens")
+  parser = Parser(
+      "Kind, GeneratedTokens ,TIMESTAMP,ContextTokens", azure.NAMES
+  )
   row = parser.row("chat, 4 ,1970-01-01 00:00:00, 9")
   assert row == (0, 9, 4, ())
 
@@ -60,9 +67,9 @@ def test_columns_in_any_order_among_others():
 )
 def test_bad_rows(line, reason):
   with pytest.raises(ValueError, match=reason):
-    Parser(HEADER).row(line)
+    Parser(HEADER, azure.NAMES).row(line)
 
 
 def test_missing_columns_are_named():
   with pytest.raises(ValueError, match="missing column TIMESTAMP, Generated"):
-    Parser("time,ContextTokens,output")
+    Parser("time,ContextTokens,output", azure.NAMES)

@@ -120,7 +120,9 @@ def test_five_bad_rows_need_no_count(tmp_path):
         (b"\xef\xbb\xbf\r\n \r\n", "the trace is empty"),
         (HEADER.encode() + b"\r\n", "a header but no row"),
         (b"2024-01-31 09:00:00,5,5", ":1: missing column TIMESTAMP, Context"),
-        (b'{"timestamp": 0}', "did you mean workload.kind='mooncake'"),
+        (b'{"timestamp": 0}', "did you mean workload.kind='jsonl'"),
+        (b'{"timestamp": 0, "hash_ids": []}',
+         "did you mean workload.kind='mooncake'"),
         (b"\xff\xfeT\x00", "not UTF-8 text"),
     ],
 )
