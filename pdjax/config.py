@@ -19,6 +19,8 @@ DEGREES = ("tp", "pp", "dp", "ep", "microbatches")
 """Of parallelism within a worker: fields of a pool, and shorthands by role."""
 NAMED_WEIGHTS = ("random", "fetched")
 """Values of `model.weights` that are no file."""
+FROM_WEIGHTS = "from_weights"
+"""Value of `model.preset` that is no preset."""
 
 
 _LONGEST_LINE = 800
@@ -47,9 +49,11 @@ class Backend:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Model:
   preset: str = "llama-3-8b"
-  """A name in `pdjax.models.presets`."""
+  """A name in `pdjax.models.presets`, or `from_weights`: the sizes that the
+  weights themselves state."""
   weights: str = "random"
-  """`random`, `fetched` (`pdjax.models.fetch`), or a path to a GGUF file."""
+  """`random`, `fetched` (`pdjax.models.fetch`), or a path: a GGUF file, a
+  Hugging Face folder, or what `pdjax.models.convert` made of one."""
   dtype: Literal["float32", "bfloat16"] = "bfloat16"
   """Of weights, activations and the KV cache, unless one is said below."""
   weight_dtype: Literal["float32", "bfloat16", "fp8", "int8", "int4"] | None = (

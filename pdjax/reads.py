@@ -116,13 +116,18 @@ _READS = (
     ),
     _Reads(
         (
-            "cluster.host_devices", "cluster.share_devices", "model.weights",
-            "model.seed", "sampling.temperature", "engine.matmul_precision",
+            "cluster.host_devices", "cluster.share_devices", "model.seed",
+            "sampling.temperature", "engine.matmul_precision",
             "engine.max_programs", "engine.verify_tokens",
             "strategy.transfer.verify",
         ),
         _measured,
         "the simulator computes no tokens and uses no devices",
+    ),
+    _Reads(
+        ("model.weights",),
+        lambda run: _measured(run) or run.model.preset == config.FROM_WEIGHTS,
+        "the simulator computes no tokens, and model.preset says the sizes",
     ),
     _Reads(
         (

@@ -19,7 +19,16 @@ BASE = {
     "config", "layout", "request", "segments", "events", "clients", "window",
     *TELLS,
 }
-SIZES = {"dtypes", "models.spec", "models.presets", "memory"}
+SIZES = {"dtypes", "models.spec", "models.presets", "models.sizes", "memory"}
+MODEL_FILES = {
+    f"models.{name}"
+    for name in (
+        "weight", "declared", "jsonfile", "hf_config", "hf_names", "hf_folder",
+        "safetensors_file", "gguf_file", "spec_json", "orbax_folder", "fetch",
+        "checkpoint", "sizes",
+    )
+}
+"""What a model is and where its weights lie, before any is read."""
 ALLOWED: dict[str, set[str]] = {
     # The vocabulary, and the config's schema over it.
     "config": {"layout"},
@@ -45,6 +54,13 @@ ALLOWED: dict[str, set[str]] = {
     "models.rope": set(),
     "models.spec": {"models.rope"},
     "models.presets": {"config", "models.rope", "models.spec", *TELLS},
+    **{
+        name: {
+            "config", "models.rope", "models.spec", "models.presets", *TELLS,
+            *MODEL_FILES,
+        }
+        for name in MODEL_FILES
+    },
     "memory": {"config", "dtypes", "layout", "models.spec"},
     "workload": {*BASE, "reads"},
     "metrics": BASE,
@@ -60,7 +76,7 @@ ALLOWED: dict[str, set[str]] = {
     "kv": {"config", "mesh", "ops"},
     "models": {
         "config", "kv", "mesh", "ops", "models.rope", "models.spec",
-        "models.presets", *TELLS,
+        "models.presets", *TELLS, *MODEL_FILES,
     },
     "transfer": {"config", "kv", "mesh"},
     "engine": {
@@ -80,8 +96,8 @@ JAX_FREE = {
     "config", "layout", "dtypes", "request", "segments", "events", "clients",
     "window", "eventcolumns", "eventfile", *TELLS, "schema", "literals",
     "reads", "ranges", "checks", "pages", "models.rope", "models.spec",
-    "models.presets", "memory", "workload", "metrics", "report", "schedule",
-    "simulate", "sweep",
+    "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",
+    "schedule", "simulate", "sweep",
 }
 USES_JAX = {"jax", "jaxlib", "flax", "optax", "orbax", "pdjax_kernels"}
 

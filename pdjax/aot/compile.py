@@ -77,11 +77,11 @@ def _programs(job: dict[str, Any]):
   from pdjax import schema
   from pdjax.aot.target import target
   from pdjax.engine import buckets, capacity, setup
-  from pdjax.models.presets import preset
+  from pdjax.models.sizes import spec_of
   from pdjax.schedule.setup import worker_pools
 
   run, worker = schema.run_from_tree(job["run"]), job["worker"]
-  spec = preset(run.model.preset)
+  spec = spec_of(run.model)
   shapes = [buckets.Shape(**shape) for shape in job["shapes"]]
   mesh = meshes.make_mesh(
       devices(target(job["target"])), worker_pools(run)[worker].tp

@@ -13,7 +13,7 @@ from pdjax.config import ConfigError, Pool, Run
 from pdjax.dtypes import Dtypes
 from pdjax.engine import buckets, capacity
 from pdjax.engine.buckets import Shape
-from pdjax.models.presets import preset
+from pdjax.models.sizes import spec_of
 from pdjax.models.spec import ModelSpec
 from pdjax.schedule.setup import worker_pools
 from pdjax.workload.workload import Workload
@@ -45,7 +45,7 @@ def jobs(
   Raises:
     ConfigError: the engine cannot run it, or the target has too few chips.
   """
-  spec = preset(run.model.preset)
+  spec = spec_of(run.model)
   said = [pool.kv_tokens for pool in worker_pools(run)]
   run = _sized(run, spec, workload, target)
   capacity.check(run, spec, workload)

@@ -12,7 +12,7 @@ import statistics
 from pdjax.aot.job import Job
 from pdjax.dtypes import Dtypes
 from pdjax.engine.buckets import Shape
-from pdjax.models.presets import preset
+from pdjax.models.sizes import spec_of
 from pdjax.schedule.cost import StepShape
 from pdjax.simulate.stepwork import step_work
 from pdjax.simulate.work import Operators, Work
@@ -31,7 +31,7 @@ def full_step(job: Job, workload: Workload, shape: Shape) -> Work:
   """Of a step with every row taken; copied pages are read and written."""
   run, devices = job.run, job.pool.tp
   operators = Operators(
-      preset(run.model.preset), Dtypes.all(run.model.dtype)
+      spec_of(run.model), Dtypes.all(run.model.dtype)
   )
   if shape.kind in ("gather", "scatter"):
     cells = shape.M * run.cluster.page_tokens

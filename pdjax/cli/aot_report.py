@@ -14,6 +14,7 @@ from pdjax.cli.aot_plan import Plan
 from pdjax.cli.requests import workload_of
 from pdjax.config import Run
 from pdjax.engine.buckets import Shape
+from pdjax.metrics.conditions import model_name
 from pdjax.simulate.work import Work
 
 _HEADINGS = (
@@ -81,7 +82,7 @@ def compiled(plan: Plan, timeout_s: float) -> Finding:
   """Compiles all programs of the plan, telling each as it is done."""
   run = plan.cell.run
   print(
-      f"{plan.cell.label}: {run.model.preset} {run.model.dtype} on"
+      f"{plan.cell.label}: {model_name(run.model)} {run.model.dtype} on"
       f" {plan.target.name} ({plan.target.num_devices} devices of"
       f" {plan.target.hbm_bytes / 1e9:.1f} GB): compiled, not executed"
   )

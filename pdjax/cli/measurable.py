@@ -11,15 +11,14 @@ from pdjax.cli import hostmemory
 from pdjax.cli.requests import built
 from pdjax.config import ConfigError, Run
 from pdjax.engine import capacity
-from pdjax.fieldtypes import shown
-from pdjax.models import fetch
-from pdjax.models.presets import preset
+from pdjax.models import checkpoint
+from pdjax.models.sizes import spec_of
 from pdjax.models.spec import ModelSpec
 from pdjax.sweep import devices
 
 
 def _of_model(ask: Callable[[Run, ModelSpec], Iterable[str]]) -> Check:
-  return _measured(lambda run: ask(run, preset(run.model.preset)))
+  return _measured(lambda run: ask(run, spec_of(run.model)))
 
 
 def _measured(ask: Check) -> Check:
@@ -46,25 +45,19 @@ def _devices(run: Run) -> Iterator[str]:
 
 
 def _weights(run: Run) -> Iterator[str]:
-  """Whether there are such weights, in a file of the right format."""
+  """Whether there are such weights, whole and of a kind that is known."""
   path, lines = _weights_path(run.model)
   yield from lines
   if path is not None:
-    yield from _refusals(_opened, path, inputfile.version(str(path)))
+    yield from _refusals(checkpoint.opened, path)
 
 
 def _weights_path(model: config.Model) -> tuple[Path | None, list[str]]:
-  """The file, if the weights are in one, and why there is none."""
-  if model.weights == "random":
-    return None, []
-  if model.weights == "fetched":
-    try:
-      return fetch.fetched_path(model.preset), []
-    except ConfigError as error:
-      return None, error.errors
-  if reason := inputfile.refusal(model.weights):
-    return None, [f"model.weights: {shown(model.weights)} {reason}"]
-  return inputfile.path_of(model.weights), []
+  """Where the weights are, unless random, and why they are nowhere."""
+  try:
+    return checkpoint.path_of(model), []
+  except ConfigError as error:
+    return None, error.errors
 
 
 def _refusals(ask: Callable, *arguments: Any) -> list[str]:
@@ -73,12 +66,6 @@ def _refusals(ask: Callable, *arguments: Any) -> list[str]:
   except ConfigError as error:
     return error.errors
   return []
-
-
-def _opened(path: Path, version: tuple) -> None:
-  from pdjax.models import gguf_file
-
-  gguf_file.opened(path)
 
 
 def _weights_fit(run: Run, spec: ModelSpec) -> Iterator[str]:
@@ -98,16 +85,14 @@ def _weights_fit(run: Run, spec: ModelSpec) -> Iterator[str]:
 
 @functools.lru_cache(maxsize=8)
 def _checked(path: Path, spec: ModelSpec, version: tuple) -> None:
-  from pdjax.models import gguf_file
-
-  gguf_file.opened(path).check(spec)
+  checkpoint.opened(path).check(spec)
 
 
 @functools.lru_cache(maxsize=8)
 def _end_ids(path: Path, version: tuple) -> tuple[int, ...]:
-  from pdjax.models.tokenizer import load_tokenizer
+  from pdjax.models.tokenizer import has_tokenizer, load_tokenizer
 
-  return tuple(load_tokenizer(path).eos_ids)
+  return load_tokenizer(path).eos_ids if has_tokenizer(path) else ()
 
 
 def _room(run: Run) -> Iterator[str]:

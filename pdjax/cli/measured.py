@@ -3,7 +3,6 @@
 Imports JAX; only a measured cell's own process imports this.
 """
 
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,13 @@ from pdjax.engine import capacity
 from pdjax.engine.backend import EngineBackend
 from pdjax.engine.verify import verify_tokens
 from pdjax.metrics.flags import Facts
-from pdjax.models import weights
-from pdjax.models.presets import preset
-from pdjax.models.tokenizer import load_tokenizer
+from pdjax.models import checkpoint
+from pdjax.models.sizes import spec_of
+from pdjax.models.tokenizer import has_tokenizer, load_tokenizer
 from pdjax.workload.prompts import token_ids
 from pdjax.workload.workload import Workload
+
+_NO_TEXT = "no tokenizer beside the weights: prompts are random ids"
 
 
 def measured(
@@ -32,12 +33,12 @@ def measured(
   Raises:
     ConfigError: the run does not fit the engine or the machine.
   """
-  file = weights.weights_path(run.model)
-  tokenizer = load_tokenizer(file) if file else None
+  file = checkpoint.path_of(run.model)
+  tokenizer = load_tokenizer(file) if file and has_tokenizer(file) else None
   prompts = token_ids(
       workload,
       tokenizer.encode if tokenizer else None,
-      preset(run.model.preset).vocab_size,
+      spec_of(run.model).vocab_size,
       run.workload.seed,
   )
   backend = EngineBackend(
@@ -50,6 +51,7 @@ def measured(
   progress(f"{sum(backend.num_programs)} programs compiled, serving")
   found = backend.conditions
   pool_pages = capacity.pool_pages_of(run)
+  notes = [*found["notes"], *([_NO_TEXT] if file and not tokenizer else [])]
 
   def examine() -> tuple[Facts, dict[str, Any]]:
     return _examine(run, workload, backend, progress)
@@ -60,24 +62,17 @@ def measured(
       conditions={
           "chip": found["device_kind"],
           "chips": found["devices_used"],
-          "weights": _identity(file) if file else None,
+          "weights": checkpoint.identity(file) if file else None,
           "workers": [
               held(pages, run.cluster.page_tokens) for pages in pool_pages
           ],
-          "notes": found["notes"],
+          "notes": notes,
       },
       devices=[found["device_kind"]] * found["devices_used"],
       examine=examine,
       write=lambda folder: _write_tokens(backend, folder / "tokens.parquet"),
       close=backend.close,
   )
-
-
-def _identity(file: Path) -> dict[str, str]:
-  """A weights file by name, which tells its quantisation, and content."""
-  with file.open("rb") as opened:
-    digest = hashlib.file_digest(opened, "sha256").hexdigest()
-  return {"file": file.name, "sha256": digest}
 
 
 def _examine(

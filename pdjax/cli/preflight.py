@@ -8,7 +8,7 @@ weights, devices, and whether the requests fit model and pools.
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 
-from pdjax import checks, config, inputfile, memory
+from pdjax import checks, config, memory
 from pdjax.checks import Check, of_each_pool
 from pdjax.cli import measurable, requests
 from pdjax.cli.requests import built, workload_of
@@ -16,10 +16,12 @@ from pdjax.config import ConfigError, Pool, Run
 from pdjax.engine import capacity
 from pdjax.layout import Layout
 from pdjax.metrics import slo
-from pdjax.models.presets import preset
+from pdjax.models import checkpoint, spec_json
+from pdjax.models.sizes import spec_of
 from pdjax.schedule.setup import factory_of, policy_of
 from pdjax.simulate import chips
 from pdjax.simulate.cluster import cluster_of
+from pdjax.sweep import jsonfile
 from pdjax.unknown import look, told
 
 
@@ -30,10 +32,18 @@ def inputs_of(run: Run) -> tuple[str, ...]:
   if trace:
     hashes.append(f"trace {trace}")
   if run.model.weights not in config.NAMED_WEIGHTS:
-    with inputfile.path_of(run.model.weights).open("rb") as file:
-      digest = hashlib.file_digest(file, "sha256").hexdigest()
-    hashes.append(f"weights {digest}")
+    hashes.append(_weights_hash(run))
   return tuple(hashes)
+
+
+def _weights_hash(run: Run) -> str:
+  """Of the weights, or of their sizes alone where no more is read."""
+  if run.backend.kind == "simulated":
+    sizes = jsonfile.canonical(spec_json.plain(spec_of(run.model)))
+    return f"sizes {hashlib.sha256(sizes.encode()).hexdigest()}"
+  path = checkpoint.path_of(run.model)
+  assert path is not None
+  return f"weights {checkpoint.identity(path)['sha256']}"
 
 
 def _refusals(ask: Callable[[], object]) -> list[str]:
@@ -48,7 +58,7 @@ def _refusals(ask: Callable[[], object]) -> list[str]:
 
 
 def _preset(run: Run) -> Iterable[str]:
-  return _refusals(lambda: preset(run.model.preset))
+  return _refusals(lambda: spec_of(run.model))
 
 
 def _own_chips(run: Run) -> Iterator[str]:
@@ -115,7 +125,7 @@ def _laid_out(name: str, *given: str) -> Check:
   """A degree of parallelism that the model does not allow, `given` others."""
 
   def check(run: Run) -> Iterator[str]:
-    spec = preset(run.model.preset)
+    spec = spec_of(run.model)
 
     def fits(pool: Pool, place: str) -> list[str]:
       degrees = {one: getattr(pool, one) for one in (name, *given)}
@@ -128,7 +138,7 @@ def _laid_out(name: str, *given: str) -> Check:
 
 
 def _positions(run: Run) -> Iterator[str]:
-  spec = preset(run.model.preset)
+  spec = spec_of(run.model)
   if workload := built(run):
     yield from capacity.beyond_positions(spec, workload)
 

@@ -25,7 +25,7 @@ from pdjax.config import Run
 from pdjax.dtypes import Dtypes
 from pdjax.eventfile import read_log
 from pdjax.events import Log
-from pdjax.models.presets import preset
+from pdjax.models.sizes import spec_of
 from pdjax.schedule.replay import replay
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.sweep import jsonfile
@@ -110,7 +110,7 @@ def _simulate(one: Measured, say: Say) -> None:
 
 
 def _kv_bytes_per_token(run: Run) -> int:
-  spec = preset(run.model.preset)
+  spec = spec_of(run.model)
   return spec.kv_bytes_per_token(Dtypes.all(run.model.dtype).kv_bytes)
 
 

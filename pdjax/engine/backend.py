@@ -23,7 +23,7 @@ from pdjax.engine.replica import Replica
 from pdjax.engine.sampling import fits, own
 from pdjax.engine.steps import Padding
 from pdjax.mesh import Device
-from pdjax.models.presets import preset
+from pdjax.models.sizes import spec_of
 from pdjax.schedule.worker import Run
 from pdjax.schedule.world import World
 from pdjax.transfer import Put
@@ -67,7 +67,7 @@ class EngineBackend:
       put: Put = jax.device_put,
   ):
     self.run, self._poison = run, poison
-    self._spec = preset(run.model.preset)
+    self._spec = spec_of(run.model)
     capacity.check(run, self._spec, workload)
     self._limits = capacity.limits_of(run, self._spec, workload)
     stops = capacity.end_ids_of(run, end_ids)

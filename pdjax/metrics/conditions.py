@@ -7,6 +7,7 @@ date, the host or the duration is here; see `pdjax.metrics.provenance`.
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from pdjax import config
@@ -53,7 +54,7 @@ def conditions(
           "own_chips": _own_chips(run),
           "chips": chips or chips_of(run),
           "cost_profile": cost_profile,
-          "model": run.model.preset,
+          "model": model_name(run.model),
           "weights": (
               f"sha256 {weights['sha256']}" if weights else _weights(run.model)
           ),
@@ -137,6 +138,13 @@ def _own_chips(run: config.Run) -> dict[str, dict[str, Any]] | None:
   used = {pool.chip for pool in config.pools_of(run) if pool.chip}
   own = run.cluster.chips
   return {name: dict(own[name]) for name in sorted(own.keys() & used)} or None
+
+
+def model_name(model: config.Model) -> str:
+  """The preset's name, or that of the weights whose sizes it has."""
+  if model.preset == config.FROM_WEIGHTS:
+    return PurePath(model.weights).name
+  return model.preset
 
 
 def _weights(model: config.Model) -> str:

@@ -7,11 +7,13 @@ they come back in the axes each weight declares, for rotate-half pairs.
 
 import functools
 import pathlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from pdjax import config
+from pdjax.models import declared
 from pdjax.models.spec import ModelSpec
 from pdjax.models.weight import Weight
 
@@ -36,7 +38,7 @@ _SIZES = {
     "num_heads": "llama.attention.head_count",
     "num_kv_heads": "llama.attention.head_count_kv",
     "ffn_size": "llama.feed_forward_length",
-    "rope_theta": "llama.rope.freq_base",
+    "max_position_embeddings": "llama.context_length",
     "norm_eps": "llama.attention.layer_norm_rms_epsilon",
 }
 
@@ -83,50 +85,83 @@ class GGUFFile:
     tensor = self._tensors[name]
     return gguf.dequantize(tensor.data, tensor.tensor_type)
 
+  @property
+  def files(self) -> tuple[pathlib.Path, ...]:
+    """What says what the model computes."""
+    return (self.path,)
+
+  @functools.cached_property
+  def spec(self) -> ModelSpec:
+    """Sizes of the model in the file, named after it.
+
+    Raises:
+      ConfigError: it is no plain Llama, or the file does not say all.
+    """
+    errors = [
+        f"model.weights: {str(self.path)!r} {why}" for why in self._problems()
+    ]
+    if errors:
+      raise config.ConfigError(errors)
+    sizes = {ours: self.field(key) for ours, key in _SIZES.items()}
+    return ModelSpec(
+        name=self.path.stem,
+        source="its metadata",
+        **sizes,
+        head_dim=self.field(
+            "llama.attention.key_length",
+            sizes["hidden_size"] // sizes["num_heads"],
+        ),
+        vocab_size=len(self.field("tokenizer.ggml.tokens")),
+        rope_theta=float(self.field("llama.rope.freq_base", 10_000.0)),
+        tie_word_embeddings=_TENSORS["head"] not in self._tensors,
+    )
+
+  def _problems(self) -> Iterator[str]:
+    kind = self.field("general.architecture")
+    if kind != "llama":
+      yield f"has architecture {kind!r}; known: 'llama'"
+      return
+    for key in (*_SIZES.values(), "tokenizer.ggml.tokens"):
+      if self.field(key) is None:
+        yield f"lacks {key}"
+    if self.field("llama.rope.scaling.type", "none") != "none" or (
+        "rope_freqs.weight" in self._tensors
+    ):
+      yield "stretches its rotations, which is read from safetensors only"
+    if self.field("llama.expert_count"):
+      yield "has experts, which are read from safetensors only"
+
   def check(self, spec: ModelSpec) -> None:
     """Compares the file with the model it is to be loaded as.
 
     Raises:
-      ConfigError: architecture or a size differs; a line for each.
+      ConfigError: a size differs or a tensor is missing; a line for each.
     """
-    found = {"architecture": self.field("general.architecture")}
-    wanted: dict[str, Any] = {"architecture": "llama"}
-    if found == wanted:
-      for size, key in _SIZES.items():
-        found[size], wanted[size] = self.field(key), getattr(spec, size)
-      found["vocab_size"] = len(self.field("tokenizer.ggml.tokens", ()))
-      wanted["vocab_size"] = spec.vocab_size
-    errors = [
-        f"model.weights: {str(self.path)!r} has {what} {found[what]!r},"
-        f" preset {spec.name} has {want!r}"
-        for what, want in wanted.items()
-        if not _same(found[what], want)
-    ]
-    if errors:
-      raise config.ConfigError(errors)
+    lines = self.spec.differences(spec)
+    if not lines:
+      names = [
+          _TENSORS[weight.name].format(layer)
+          for weight in declared.weights(spec).values()
+          for layer in range(weight.shape[0] if weight.layered else 1)
+      ]
+      missing = [name for name in names if name not in self._tensors]
+      lines = [f"lacks {name!r}" for name in missing[:1]]
+    if lines:
+      raise config.ConfigError(
+          [f"model.weights: {str(self.path)!r} {line}" for line in lines]
+      )
 
-  def weight(self, weight: Weight) -> np.ndarray:
-    """A declared weight of all its layers, without copies of heads."""
-    name, shape = _TENSORS[weight.name], weight.model_shape
-    if not weight.layered:
-      return _arranged(self.tensor(name), weight.name, shape)
-    return np.stack([
-        _arranged(self.tensor(name.format(i)), weight.name, shape[1:])
-        for i in range(shape[0])
-    ])
+  def layer(self, weight: Weight, index: int) -> np.ndarray:
+    """A declared weight of one layer, without copies of heads."""
+    name = _TENSORS[weight.name].format(index)
+    shape = weight.model_shape[weight.layered :]
+    return _arranged(self.tensor(name), weight.name, shape)
 
 
 @functools.lru_cache(maxsize=1)
 def opened(path: pathlib.Path) -> GGUFFile:
   """The file, parsed once for all workers and the tokenizer (seconds)."""
   return GGUFFile(path)
-
-
-def _same(found: Any, wanted: Any) -> bool:
-  """Equal; floats as far as float32 holds them."""
-  if isinstance(wanted, float) and isinstance(found, float):
-    return bool(np.isclose(found, wanted, rtol=1e-6, atol=0))
-  return found == wanted
 
 
 def _arranged(

@@ -15,9 +15,8 @@ from flax import nnx
 from jax.sharding import Mesh
 
 from pdjax import mesh as meshes
-from pdjax.models import declared
+from pdjax.models import declared, rope
 from pdjax.models.mlp import MixtureOfExperts, SwiGLU
-from pdjax.models.rope import turns
 from pdjax.models.spec import ModelSpec
 from pdjax.models.weight import Source
 
@@ -125,10 +124,11 @@ def rope_tables(
 ) -> tuple[jax.Array, jax.Array]:
   """Cosine and sine, [T, 1, H / 2] in float32, of each token's angles."""
   assert spec.rope_theta is not None
-  turn_H = turns(spec.head_dim, spec.rope_theta, spec.rope_scaling)
-  angle = position_T.astype(jnp.float32)[:, None, None] * jnp.asarray(
-      turn_H, jnp.float32
+  turn_H = jnp.array(
+      rope.turns(spec.head_dim, spec.rope_theta, spec.rope_scaling),
+      jnp.float32,
   )
+  angle = position_T.astype(jnp.float32)[:, None, None] * turn_H
   cos, sin = jnp.cos(angle), jnp.sin(angle)
   if spec.rope_scaling is None:
     return cos, sin

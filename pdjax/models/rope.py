@@ -1,15 +1,14 @@
 """Rotary positions: how fast each pair of a head turns, and how that is
 stretched for contexts longer than a model was first trained on.
 
-Plain arithmetic on the host; the transformer makes tables of it.
+Plain arithmetic; the transformer makes tables of it. A turn is in radians a
+position; pairs are counted from the fastest.
 
 Dimension key: docs/notation.md.
 """
 
 import dataclasses
 import math
-
-import numpy as np
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,13 +25,12 @@ class Llama3Rope:
   high_freq_factor: float
   original_context: int
 
-  def stretched(self, turn_H: np.ndarray, theta: float) -> np.ndarray:
-    """The turns a position of each pair, in radians, after stretching."""
+  def slowness(self, turns: list[float], theta: float) -> list[float]:
+    """How far each pair is to be slowed: 0 not at all, 1 by the factor."""
     del theta
-    turns_H = self.original_context * turn_H / (2 * math.pi)
     span = self.high_freq_factor - self.low_freq_factor
-    fast_H = np.clip((turns_H - self.low_freq_factor) / span, 0, 1)
-    return fast_H * turn_H + (1 - fast_H) * turn_H / self.factor
+    counts = [self.original_context * turn / (2 * math.pi) for turn in turns]
+    return [_cut((self.high_freq_factor - count) / span) for count in counts]
 
   @property
   def attention_factor(self) -> float:
@@ -56,21 +54,20 @@ class YarnRope:
   sharpness: float | None = None
   """Multiplies cosine and sine; None is 0.1 ln(factor) + 1."""
 
-  def stretched(self, turn_H: np.ndarray, theta: float) -> np.ndarray:
-    """The turns a position of each pair, in radians, after stretching."""
-    half = len(turn_H)
+  def slowness(self, turns: list[float], theta: float) -> list[float]:
+    """How far each pair is to be slowed: 0 not at all, 1 by the factor."""
+    half = len(turns)
     first, last = (
-        self._pair(turns, half, theta)
-        for turns in (self.fast_turns, self.slow_turns)
+        self._pair(count, half, theta)
+        for count in (self.fast_turns, self.slow_turns)
     )
     first, last = max(math.floor(first), 0), min(math.ceil(last), 2 * half - 1)
-    slow_H = np.clip((np.arange(half) - first) / max(last - first, 1e-3), 0, 1)
-    return (1 - slow_H) * turn_H + slow_H * turn_H / self.factor
+    return [_cut((i - first) / max(last - first, 1e-3)) for i in range(half)]
 
-  def _pair(self, turns: float, half: int, theta: float) -> float:
+  def _pair(self, count: float, half: int, theta: float) -> float:
     """Index of the pair that turns so often within the original context."""
-    radians = self.original_context / (turns * 2 * math.pi)
-    return half * math.log(radians) / math.log(theta)
+    turns_per_radian = self.original_context / (count * 2 * math.pi)
+    return half * math.log(turns_per_radian) / math.log(theta)
 
   @property
   def attention_factor(self) -> float:
@@ -85,8 +82,21 @@ RopeScaling = Llama3Rope | YarnRope
 
 def turns(
     head_dim: int, theta: float, scaling: RopeScaling | None
-) -> np.ndarray:
-  """Radians a position of each pair, [H / 2] in float64."""
+) -> list[float]:
+  """The turn of each pair: H / 2 numbers.
+
+  >>> turns(4, 100.0, None)
+  [1.0, 0.1]
+  """
   half = head_dim // 2
-  turn_H = theta ** -(np.arange(half) / half)
-  return turn_H if scaling is None else scaling.stretched(turn_H, theta)
+  plain = [theta ** -(i / half) for i in range(half)]
+  if scaling is None:
+    return plain
+  return [
+      turn * (1 - slow + slow / scaling.factor)
+      for turn, slow in zip(plain, scaling.slowness(plain, theta), strict=True)
+  ]
+
+
+def _cut(share: float) -> float:
+  return min(max(share, 0.0), 1.0)

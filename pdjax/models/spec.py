@@ -7,9 +7,12 @@ Units: `_params` scalar weights, `_bytes` bytes; letters as in docs/notation.md.
 """
 
 import dataclasses
+import math
 from typing import Literal
 
 from pdjax.models.rope import RopeScaling
+
+_TOLD = {"name", "source", "max_position_embeddings"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,6 +84,20 @@ class ModelSpec:
           f"{self.name}: {self.num_heads=} is no multiple of"
           f" {self.num_kv_heads=}"
       )
+
+  def differences(self, wanted: "ModelSpec") -> list[str]:
+    """Where this model computes something else than `wanted`, a line each.
+
+    Names, sources and the longest context change nothing that is computed.
+    """
+    lines = []
+    for field in dataclasses.fields(self):
+      ours, theirs = getattr(self, field.name), getattr(wanted, field.name)
+      if field.name not in _TOLD and not _same(ours, theirs):
+        lines.append(
+            f"has {field.name} {ours!r}, preset {wanted.name} has {theirs!r}"
+        )
+    return lines
 
   @property
   def attention_params(self) -> int:
@@ -200,6 +217,13 @@ class ModelSpec:
       layers += (self.num_layers - dense) * block
     layers += dense * self.dense_mlp_params
     return self.embedding_params + layers + norm
+
+
+def _same(ours: object, theirs: object) -> bool:
+  """Equal; floats as far as float32 holds them."""
+  if isinstance(ours, float) and isinstance(theirs, float):
+    return math.isclose(ours, theirs, rel_tol=1e-6)
+  return ours == theirs
 
 
 def _unrunnable_experts(experts: Experts | None) -> dict[str, bool]:

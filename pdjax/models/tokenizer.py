@@ -12,6 +12,7 @@ from typing import Any
 
 from pdjax import config
 from pdjax.models import chat
+from pdjax.models.jsonfile import read_object
 
 FILES = ("tokenizer.json", "tokenizer_config.json", "generation_config.json")
 """What `save` writes and `load_folder` reads, the first without fail."""
@@ -79,6 +80,11 @@ class Tokenizer:
       (folder / name).write_text(content, encoding="utf-8")
 
 
+def has_tokenizer(path: pathlib.Path) -> bool:
+  """Whether weights came with one; a GGUF file always does."""
+  return path.is_file() or (path / FILES[0]).is_file()
+
+
 def load_tokenizer(path: pathlib.Path) -> Tokenizer:
   """The tokenizer that came with weights: of a folder or a GGUF file.
 
@@ -111,7 +117,7 @@ def load_folder(folder: pathlib.Path) -> Tokenizer:
     raise config.ConfigError(
         [f"model.weights: {str(path)!r} is no tokenizer ({error})"]
     ) from error
-  said = read_json(folder / FILES[1])
+  said = _said(folder / FILES[1])
   markers = {
       name: value["content"] if isinstance(value, dict) else value
       for name, value in said.items()
@@ -125,23 +131,9 @@ def load_folder(folder: pathlib.Path) -> Tokenizer:
   )
 
 
-def read_json(path: pathlib.Path) -> dict[str, Any]:
-  """A JSON object; an empty one if there is no such file.
-
-  Raises:
-    ConfigError: the file holds something else.
-  """
-  if not path.is_file():
-    return {}
-  try:
-    found = json.loads(path.read_text(encoding="utf-8"))
-  except ValueError as error:
-    raise config.ConfigError(
-        [f"model.weights: {str(path)!r} is no JSON ({error})"]
-    ) from error
-  if not isinstance(found, dict):
-    raise config.ConfigError([f"model.weights: {str(path)!r} holds no object"])
-  return found
+def _said(path: pathlib.Path) -> dict[str, Any]:
+  """A file's object; an empty one if there is no such file."""
+  return read_object(path) if path.is_file() else {}
 
 
 def _eos_ids(
@@ -149,7 +141,7 @@ def _eos_ids(
 ) -> tuple[int, ...]:
   """From the generation config, else the model's, else the marker."""
   for name in (FILES[2], "config.json"):
-    found = read_json(folder / name).get("eos_token_id")
+    found = _said(folder / name).get("eos_token_id")
     if found is not None:
       return tuple(found) if isinstance(found, list) else (found,)
   marked = core.token_to_id(markers.get("eos_token", ""))

@@ -1,25 +1,45 @@
-"""Where a model's weights come from: seeded random numbers or a GGUF file.
+"""A model on a mesh, its weights read straight into their place.
 
-A source makes one declared weight at a time, straight onto the mesh. Random
-weights depend on the seed and the weight's name only, never on the mesh.
+A source makes one declared weight at a time. Each device's part is read and
+converted by itself, and a weight larger than `PIECE_BYTES` goes up a few
+layers at a time, so the host never holds a second copy of the model.
 """
 
 import concurrent.futures
 import functools
-import pathlib
-import zlib
+import math
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding
 
-from pdjax import config, inputfile
+from pdjax import config
 from pdjax import mesh as meshes
-from pdjax.models import fetch, gguf_file
+from pdjax.models import checkpoint
+from pdjax.models.drawn import Drawn
+from pdjax.models.orbax_folder import OrbaxFolder
 from pdjax.models.spec import ModelSpec
 from pdjax.models.transformer import Transformer
 from pdjax.models.weight import Source, Weight
+
+PIECE_BYTES = 64 << 20
+"""Of a weight, over all devices, that pass through the host at a time."""
+
+
+class Sliceable(Protocol):
+  """An array, or what reads one's blocks when they are asked for."""
+
+  def __getitem__(self, index: Any, /) -> np.ndarray: ...
+
+
+class Reader(Protocol):
+  """Gives a declared weight layer by layer."""
+
+  def layer(self, weight: Weight, index: int) -> Sliceable:
+    """Of layer `index`, in the model's shape; a lone weight's index is 0."""
+    ...
 
 
 def load(model: config.Model, spec: ModelSpec, mesh: Mesh) -> Transformer:
@@ -37,65 +57,87 @@ def load(model: config.Model, spec: ModelSpec, mesh: Mesh) -> Transformer:
 
 
 def source(model: config.Model, spec: ModelSpec, mesh: Mesh) -> Source:
-  """What makes the weights that `model` names."""
-  path = weights_path(model)
-  if path is None:
-    read = functools.partial(random_weight, seed=model.seed)
-  else:
-    file = gguf_file.opened(path)
-    file.check(spec)
-    read = file.weight
-  dtype = jnp.dtype(model.dtype)
-  return lambda weight: place(read(weight), weight, dtype, mesh)
-
-
-def weights_path(model: config.Model) -> pathlib.Path | None:
-  """The GGUF file of a model; None if its weights are random.
+  """What makes the weights that `model` names.
 
   Raises:
-    ConfigError: there is no such file.
+    ConfigError: they are missing or of another model.
   """
-  if model.weights == "random":
-    return None
-  if model.weights == "fetched":
-    return fetch.fetched_path(model.preset)
-  if reason := inputfile.refusal(model.weights):
-    raise config.ConfigError([
-        f"model.weights: {model.weights!r} {reason}; allowed are 'random',"
-        " 'fetched' or the path of a GGUF file"
-    ])
-  return inputfile.path_of(model.weights)
+  path = checkpoint.path_of(model)
+  reader: Reader = Drawn(model.seed)
+  dtype = jnp.dtype(model.dtype)
+  if path is not None:
+    found = checkpoint.opened(path)
+    found.check(spec)
+    if isinstance(found, OrbaxFolder):
+      from pdjax.models import orbax_store  # takes most of a second
 
-
-def random_weight(weight: Weight, *, seed: int) -> np.ndarray:
-  """Normal numbers of variance 1 / fan_in, or ones: float32, no copies.
-
-  Drawn on the host, where it costs no compilation; each layer has a stream of
-  its own, so that large models are drawn by all cores.
-  """
-  value = np.ones(weight.model_shape, np.float32)
-  if weight.fan_in is None:
-    return value
-  name = zlib.crc32(weight.name.encode())
-  layers = value if weight.layered else value[None]
-
-  def draw(layer: int) -> None:
-    numbers = np.random.default_rng([seed, name, layer])
-    numbers.standard_normal(dtype=np.float32, out=layers[layer])
-
-  with concurrent.futures.ThreadPoolExecutor() as threads:
-    list(threads.map(draw, range(len(layers))))
-  value *= np.float32(weight.fan_in**-0.5)
-  return value
+      return lambda weight: orbax_store.restore(found, weight, dtype, mesh)
+    reader = found
+  return lambda weight: place(weight, reader, dtype, mesh)
 
 
 def place(
-    value: np.ndarray, weight: Weight, dtype: jnp.dtype, mesh: Mesh
+    weight: Weight, reader: Reader, dtype: jnp.dtype, mesh: Mesh
 ) -> jax.Array:
-  """A host array in the model's shape, on the mesh in the stored shape."""
-  if value.shape != weight.model_shape:
-    raise ValueError(f"{weight.name}: {value.shape=}, {weight.model_shape=}")
-  if weight.copies > 1:
-    value = value.repeat(weight.copies, axis=weight.axes.index("kv_heads"))
-  stored = np.asarray(value, dtype)
-  return jax.device_put(stored, meshes.sharding(mesh, weight.axes))
+  """A weight on the mesh, in its stored shape."""
+  where = meshes.sharding(mesh, weight.axes)
+  layers = weight.shape[0] if weight.layered else 1
+  layer_bytes = math.prod(weight.shape) // layers * dtype.itemsize
+  step = max(1, PIECE_BYTES // layer_bytes)
+  if step >= layers:
+    return _piece(weight, reader, range(layers), dtype, where)
+  whole = jax.jit(
+      functools.partial(jnp.zeros, weight.shape, dtype), out_shardings=where
+  )()
+  for start in range(0, layers, step):
+    part = range(start, min(start + step, layers))
+    piece = _piece(weight, reader, part, dtype, where)
+    whole = _put(whole, piece, np.int32(start), where)
+  return whole
+
+
+def _piece(
+    weight: Weight,
+    reader: Reader,
+    layers: range,
+    dtype: jnp.dtype,
+    where: NamedSharding,
+) -> jax.Array:
+  """Some layers of a weight, or a weight of no layer, on the mesh."""
+  with concurrent.futures.ThreadPoolExecutor() as threads:
+    values = list(threads.map(lambda i: reader.layer(weight, i), layers))
+  shape = weight.shape
+  if weight.layered:
+    shape = (len(layers), *shape[1:])
+
+  def block(index: tuple[slice, ...] | None) -> np.ndarray:
+    assert index is not None
+    chosen = values[index[0]] if weight.layered else values
+    within = index[weight.layered :]
+    parts = [np.asarray(_copied(v, weight, within), dtype) for v in chosen]
+    return np.stack(parts) if weight.layered else parts[0]
+
+  return jax.make_array_from_callback(shape, where, block)
+
+
+def _copied(
+    value: Sliceable, weight: Weight, index: tuple[slice, ...]
+) -> np.ndarray:
+  """A block of one layer; `index` counts kv heads with their copies."""
+  if weight.copies == 1:
+    return value[index]
+  axis = weight.axes.index("kv_heads") - weight.layered
+  heads = range(weight.shape[axis + weight.layered])[index[axis]]
+  own = np.array(heads) // weight.copies
+  within = list(index)
+  within[axis] = slice(own[0], own[-1] + 1)
+  return value[tuple(within)].take(own - own[0], axis)
+
+
+@functools.partial(jax.jit, static_argnums=3, donate_argnums=0)
+def _put(
+    whole: jax.Array, piece: jax.Array, start: np.int32, where: NamedSharding
+) -> jax.Array:
+  """Layers of an array replaced, in place."""
+  whole = jax.lax.dynamic_update_slice_in_dim(whole, piece, start, 0)
+  return jax.lax.with_sharding_constraint(whole, where)

@@ -17,7 +17,7 @@ from pdjax.config import (
     Run,
 )
 from pdjax.dtypes import BITS, Dtypes
-from pdjax.models.presets import preset
+from pdjax.models.sizes import spec_of
 from pdjax.schedule.setup import worker_pools
 from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.chip import Chip
@@ -96,7 +96,7 @@ def dtypes_of(model: Model, on: Chip) -> Dtypes:
 
 
 def _cost(run: Run, pool: Pool, scalars: Scalars | None) -> AnalyticalCost:
-  spec = preset(run.model.preset)
+  spec = spec_of(run.model)
   if pool.chip is None:
     raise ConfigError(["cluster.chip: say which chip to simulate"])
   memory.check_split(spec, pool.layout, _name(pool))

@@ -104,4 +104,4 @@ def test_file_of_another_model_is_refused_line_by_line(path):
   with pytest.raises(config.ConfigError) as error:
     gguf_file.opened(path).check(presets.preset("tinyllama-1.1b"))
   assert any("num_layers 30" in line for line in error.value.errors)
-  assert len(error.value.errors) == 7
+  assert len(error.value.errors) == 8

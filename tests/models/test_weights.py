@@ -7,6 +7,7 @@ import pytest
 from pdjax import config
 from pdjax import mesh as meshes
 from pdjax.models import presets, weights
+from pdjax.models.drawn import Drawn
 from pdjax.models.weight import Weight
 from tests.models.paged_session import load
 
@@ -39,7 +40,7 @@ def test_seed_and_name_change_the_numbers():
     weight = Weight(
         name=name, shape=(64, 32), axes=("embed", "ffn"), fan_in=64
     )
-    return weights.random_weight(weight, seed=seed)
+    return Drawn(seed).layer(weight, 0)
 
   base = draw("up", 0)
   np.testing.assert_array_equal(base, draw("up", 0))
@@ -72,7 +73,8 @@ def test_missing_and_broken_files_are_one_line(tmp_path):
   spec, mesh = presets.preset("tiny"), meshes.make_mesh(jax.devices(), 1)
   broken = tmp_path / "broken.gguf"
   broken.write_bytes(b"GGUX" + bytes(100))
-  for path, words in ((tmp_path / "none", "no file"), (broken, "no GGUF file")):
+  cases = (tmp_path / "none", "no such file"), (broken, "no GGUF file")
+  for path, words in cases:
     with pytest.raises(config.ConfigError, match=words) as error:
       weights.load(
           config.Model(preset="tiny", weights=str(path)), spec, mesh

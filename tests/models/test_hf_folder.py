@@ -1,0 +1,259 @@
+"""Weights of Hugging Face folders: each in its place, each mistake a line."""
+
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+from pdjax import config
+from pdjax import mesh as meshes
+from pdjax.models import (
+    checkpoint,
+    hf_folder,
+    safetensors_file,
+    sizes,
+    weights,
+)
+from tests.models.hf_files import (
+    tensors,
+    write_folder,
+    write_safetensors,
+)
+
+
+def _load(folder, tp=1, dtype="float32"):
+  model = config.Model(
+      preset="from_weights", weights=str(folder), dtype=dtype
+  )
+  hf_folder.opened.cache_clear()
+  mesh = meshes.make_mesh(jax.devices(), tp)
+  return weights.load(model, sizes.spec_of(model), mesh)
+
+
+def _refusal(folder):
+  hf_folder.opened.cache_clear()
+  with pytest.raises(config.ConfigError) as error:
+    checkpoint.check(
+        config.Model(preset="from_weights", weights=str(folder))
+    )
+  (line,) = error.value.errors
+  return line
+
+
+@pytest.mark.parametrize("piece_bytes", [64 << 20, 1 << 10])
+@pytest.mark.parametrize("tp", [1, 2, 4])
+def test_every_weight_in_its_place(tp, piece_bytes, tmp_path, monkeypatch):
+  """Whole or a layer at a time; at tp=4 each kv head is there twice."""
+  monkeypatch.setattr(weights, "PIECE_BYTES", piece_bytes)
+  arrays = write_folder(tmp_path, shards=3)
+  model = _load(tmp_path, tp)
+
+  def stacked(name):
+    return np.stack([arrays[f"model.layers.{i}.{name}"] for i in range(2)])
+
+  def same(found, want):
+    np.testing.assert_array_equal(found[...], want)
+
+  block, copies = model.blocks, max(1, tp // 2)
+  same(model.embed_VD, arrays["model.embed_tokens.weight"])
+  same(model.head_VD, arrays["lm_head.weight"])
+  q_LNHD = stacked("self_attn.q_proj.weight").reshape(2, 4, 8, 16)
+  same(block.q_DNH, q_LNHD.transpose(0, 3, 1, 2))
+  k_LKHD = stacked("self_attn.k_proj.weight").reshape(2, 2, 8, 16)
+  same(block.k_DKH, k_LKHD.transpose(0, 3, 1, 2).repeat(copies, 2))
+  o_LDNH = stacked("self_attn.o_proj.weight").reshape(2, 16, 4, 8)
+  same(block.o_NHD, o_LDNH.transpose(0, 2, 3, 1))
+  same(block.k_norm_H, stacked("self_attn.k_norm.weight"))
+  same(block.mlp.gate_DF, stacked("mlp.gate_proj.weight").swapaxes(1, 2))
+  same(block.mlp.down_FD, stacked("mlp.down_proj.weight").swapaxes(1, 2))
+  assert block.mlp.down_FD[...].sharding.shard_shape((2, 24, 16)) == (
+      2, 24 // tp, 16
+  )
+
+
+@pytest.mark.parametrize("stored, kept", [
+    ("BF16", ml_dtypes.bfloat16), ("F16", np.float16),
+])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_types_are_converted(stored, kept, dtype, tmp_path):
+  write_folder(tmp_path)
+  arrays = {name: value.astype(kept) for name, value in tensors().items()}
+  write_safetensors(tmp_path / "model.safetensors", arrays, stored)
+  found = _load(tmp_path, dtype=dtype).norm_D[...]
+  assert found.dtype == jnp.dtype(dtype)
+  np.testing.assert_array_equal(
+      found, arrays["model.norm.weight"].astype(found.dtype)
+  )
+
+
+def test_columns_are_read_a_few_rows_at_a_time(tmp_path, monkeypatch):
+  monkeypatch.setattr(safetensors_file, "_READ_BYTES", 200)
+  arrays = write_folder(tmp_path)
+  found = _load(tmp_path, tp=2).blocks.mlp.down_FD[...]
+  np.testing.assert_array_equal(
+      found[1], arrays["model.layers.1.mlp.down_proj.weight"].T
+  )
+
+
+def test_tied_head_written_out_and_old_tables_are_passed_over(tmp_path):
+  write_folder(tmp_path, tie_word_embeddings=True)
+  arrays = tensors()
+  arrays["model.layers.0.self_attn.rotary_emb.inv_freq"] = np.ones(4, "f4")
+  write_safetensors(tmp_path / "model.safetensors", arrays)
+  assert not hasattr(_load(tmp_path), "head_VD")
+
+
+Q = "model.layers.1.self_attn.q_proj.weight"
+
+
+def _without(arrays, folder):
+  del arrays[Q], arrays["model.norm.weight"]
+
+
+def _with(arrays, folder):
+  arrays["model.layers.2.more"] = np.ones(1, "f4")
+
+
+def _reshaped(arrays, folder):
+  arrays[Q] = arrays[Q].T
+
+
+@pytest.mark.parametrize("bend, words", [
+    (_without, "lacks 'model.norm.weight' and 1 more"),
+    (_with, "has 'model.layers.2.more', which the model does not use"),
+    (_reshaped, f"has '{Q}' of shape [16, 32], not [32, 16]"),
+])
+def test_tensors_that_do_not_fit(bend, words, tmp_path):
+  write_folder(tmp_path)
+  arrays = tensors()
+  bend(arrays, tmp_path)
+  write_safetensors(tmp_path / "model.safetensors", arrays)
+  assert words in _refusal(tmp_path)
+
+
+def test_unknown_type_of_numbers(tmp_path):
+  write_folder(tmp_path)
+  arrays = tensors()
+  arrays = {"model.norm.weight": np.ones(16, np.uint8)}
+  write_safetensors(tmp_path / "model.safetensors", arrays, "F8_E4M3")
+  hf_folder.opened.cache_clear()
+  with pytest.raises(config.ConfigError, match="F8_E4M3; known: BF16"):
+    checkpoint.check(
+        config.Model(preset="from_weights", weights=str(tmp_path))
+    )
+
+
+@pytest.mark.parametrize("cut, words", [
+    (-1, "it has"), (40, "cannot hold its header"), (3, "cannot hold"),
+])
+def test_truncated_file(cut, words, tmp_path):
+  write_folder(tmp_path)
+  path = tmp_path / "model.safetensors"
+  path.write_bytes(path.read_bytes()[:cut])
+  line = _refusal(tmp_path)
+  assert "is no whole safetensors file" in line and words in line
+
+
+def test_damaged_header(tmp_path):
+  write_folder(tmp_path)
+  path = tmp_path / "model.safetensors"
+  raw = path.read_bytes()
+  path.write_bytes(raw.replace(b'"data_offsets"', b'"data_0ffsets"'))
+  assert "its header is damaged" in _refusal(tmp_path)
+
+
+def test_missing_shard(tmp_path):
+  write_folder(tmp_path, shards=2)
+  (tmp_path / "model-00002-of-00002.safetensors").unlink()
+  assert "lacks 'model-00002-of-00002.safetensors'" in _refusal(tmp_path)
+
+
+@pytest.mark.parametrize("text, words", [
+    ("{", "is no JSON"), ("[]", "holds no object"),
+    ("{}", "has no weight_map"),
+    ('{"weight_map": {"a": "../x"}}', "has no weight_map"),
+])
+def test_damaged_index(text, words, tmp_path):
+  write_folder(tmp_path, shards=2)
+  (tmp_path / hf_folder.INDEX).write_text(text)
+  assert words in _refusal(tmp_path)
+
+
+@pytest.mark.parametrize("name, words", [
+    ("pytorch_model.bin", "a pickle, which could run any code"),
+    ("a.safetensors", "has 2 safetensors files but no"),
+    ("README", "has no model.safetensors"),
+])
+def test_folder_without_safetensors(name, words, tmp_path):
+  write_folder(tmp_path)
+  (tmp_path / "model.safetensors").unlink()
+  (tmp_path / name).write_text("")
+  if name.endswith("safetensors"):
+    (tmp_path / "b.safetensors").write_text("")
+  assert words in _refusal(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["x.bin", "x.pt", "x.safetensors"])
+def test_single_files_that_are_refused(name, tmp_path):
+  (tmp_path / name).write_text("")
+  words = "name the folder" if "safe" in name else "convert it to safetensors"
+  assert words in _refusal(tmp_path / name)
+
+
+@pytest.mark.parametrize("more, words", [
+    ({"architectures": ["GPT2LMHeadModel"]}, "known: LlamaForCausalLM"),
+    ({"architectures": None}, "architecture 'none'"),
+    ({"hidden_act": "gelu"}, "hidden_act 'gelu', which is not implemented"),
+    ({"rope_scaling": {"type": "dynamic", "factor": 2.0}},
+     "rope scaling 'dynamic'; known: default, llama3, yarn"),
+    ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0,
+                       "low_freq_factor": 1.0, "high_freq_factor": 4.0}},
+     "lacks original_max_position_embeddings in its llama3"),
+    ({"rope_scaling": {"type": "yarn", "factor": 8.0, "mscale": 1.0,
+                       "original_max_position_embeddings": 64}},
+     "has mscale in its yarn rope scaling"),
+    ({"attention_bias": True}, "attention_bias True"),
+    ({"quantization_config": {"quant_method": "gptq", "bits": 4}},
+     "quantization_config 'gptq'"),
+    ({"layer_types": ["full_attention", "sliding_attention"]},
+     "mixes layers of types full_attention, sliding_attention"),
+    ({"hidden_size": None}, "lacks hidden_size"),
+    ({"hidden_size": "many"}, "has hidden_size 'many', which is no number"),
+    ({"num_key_value_heads": 3}, "makes no model"),
+])
+def test_configs_that_are_refused(more, words, tmp_path):
+  write_folder(tmp_path, **more)
+  assert words in _refusal(tmp_path)
+
+
+def test_missing_config(tmp_path):
+  write_folder(tmp_path)
+  (tmp_path / "config.json").unlink()
+  assert "config.json' cannot be read" in _refusal(tmp_path)
+
+
+def test_preset_of_another_model_is_told_field_by_field(tmp_path):
+  write_folder(tmp_path)
+  hf_folder.opened.cache_clear()
+  with pytest.raises(config.ConfigError) as error:
+    checkpoint.check(config.Model(preset="tiny", weights=str(tmp_path)))
+  lines = error.value.errors
+  assert any("has hidden_size 16, preset tiny has 64" in x for x in lines)
+  assert any("has qk_norm True, preset tiny has False" in x for x in lines)
+
+
+def test_sizes_of_named_weights_are_not_their_own():
+  with pytest.raises(config.ConfigError, match="needs model.weights to be"):
+    sizes.spec_of(config.Model(preset="from_weights"))
+
+
+def test_identity_follows_content_not_place(tmp_path):
+  write_folder(tmp_path / "a")
+  write_folder(tmp_path / "b")
+  one, two = (checkpoint.identity(tmp_path / name) for name in "ab")
+  assert one["sha256"] == two["sha256"]
+  assert (one["file"], two["file"]) == ("a", "b")
+  write_folder(tmp_path / "c", rms_norm_eps=1e-5)
+  assert checkpoint.identity(tmp_path / "c")["sha256"] != one["sha256"]
