@@ -11,6 +11,7 @@ device is touched.
 
 import functools
 import hashlib
+import os
 import pathlib
 from collections.abc import Sequence
 
@@ -37,7 +38,7 @@ def path_of(model: config.Model) -> pathlib.Path | None:
     return fetch.fetched_path(model.preset)
   path = inputfile.path_of(model.weights)
   reason = inputfile.refusal(model.weights)
-  if reason and not path.is_dir():
+  if reason and not os.path.isdir(path):  # which raises for no name
     raise config.ConfigError([
         f"model.weights: {shown(model.weights)} {reason}; allowed are 'random',"
         " 'fetched', a GGUF file, or a folder of safetensors or of"
