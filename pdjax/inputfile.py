@@ -55,7 +55,8 @@ def _reason(error: OSError | ValueError) -> str:
 def _missing(path: Path) -> str:
   folder = path.parent
   try:
-    close = nearest(path.name, sorted(os.listdir(folder)))
+    others = sorted({*os.listdir(folder)} - {path.name})
+    close = nearest(path.name, others)
   except OSError:
     return f"{MISSING}; there is no folder {str(folder)!r} either"
   wanted = f"; did you mean {str(folder / close)!r}?" if close else ""

@@ -72,12 +72,15 @@ def extend(
   `overridden`: the fields that `--config.` flags set.
   """
   errors += _twice("--sweep=", flags)
-  grid, set_too = dict(sweep.grid), set(overridden)
+  grid, set_too = dict(sweep.grid), dict.fromkeys(overridden)
   for path, text in flags:
     if any(schema.overlap(path, zipped) for zipped, _ in sweep.zip):
       errors.append(f"--sweep={path}: the config's sweep.zip sets it")
-    if any(schema.overlap(path, other) for other in set_too):
-      errors.append(f"--sweep={path}: --config.{path} sets it too; say one")
+    errors += [
+        f"--sweep={path}: --config.{other} sets it too; say one"
+        for other in set_too
+        if schema.overlap(path, other)
+    ]
     for _, said in sweep.cases:
       _take_out(said, path)
     try:

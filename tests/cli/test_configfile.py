@@ -1,5 +1,7 @@
 """Config files are found by path or name, and fail in one line."""
 
+import os
+
 import pytest
 
 from pdjax.cli import configfile
@@ -58,6 +60,16 @@ def test_a_missing_file_names_a_near_one():
         ("def get_config():\n  return 1 / 0\n", "bad.py:2: ZeroDivisionError"),
         ("import no_such\n", "bad.py:1: ModuleNotFoundError"),
         ("def (\n", "bad.py:1: SyntaxError"),
+        ("import sys\nsys.exit(0)\n", "bad.py:2: SystemExit: 0"),
+        ("raise BaseException('a\\nb')\n", "bad.py:1: BaseException: a b"),
+        ("class E(Exception):\n  def __str__(self): return 1 / 0\nraise E\n",
+         "bad.py:3: E: no message"),
+        ("d = {}\nd['d'] = d\ndef get_config():\n  return d\n",
+         "returns a dict that contains itself"),
+        ("d = []\nd.append(d)\ndef get_config():\n  return {'a': d}\n",
+         "returns a dict that contains itself"),
+        ("x = '\0'\n", "bad.py"),
+        ("x = 'é'\n", "has no function get_config()"),
     ],
 )
 def test_a_file_that_fails_is_one_line(folder, text, part):
@@ -66,6 +78,23 @@ def test_a_file_that_fails_is_one_line(folder, text, part):
     configfile.load(folder / "bad.py")
   (line,) = caught.value.errors
   assert part in line and "\n" not in line
+
+
+def test_what_is_no_file_is_one_line(folder):
+  os.mkfifo(folder / "pipe.py")
+  (folder / "a folder").mkdir()
+  (folder / "loop.py").symlink_to(folder / "loop.py")
+  for name, part in (
+      ("pipe", "is no plain file"), ("pipe.py", "is no plain file"),
+      ("a folder", "is a folder"), ("/", "is a folder"), (".", "is a folder"),
+      ("loop", "symbolic links"), ("x" * 300, "name too long"),
+      ("~nouser/x", "no such file"), ("nowhere/x", "no such file"),
+      ("pipe.py/x", "Not a directory"),
+  ):
+    with pytest.raises(ConfigError) as caught:
+      configfile.find(name)
+    (line,) = caught.value.errors
+    assert part.lower() in line.lower() and line.startswith(f"--config={name}:")
 
 
 def test_a_config_dict_keeps_the_order_it_was_written_in(folder):

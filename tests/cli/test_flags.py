@@ -40,12 +40,31 @@ def test_switches_are_spelt_as_absl_spells_them(argument, on):
         ("--config", "--config: needs a value, as in --config=VALUE"),
         ("--config=", "--config: needs a value"),
         ("--dry_run=maybe", "--dry_run: expected true or false, got 'maybe'"),
+        ("--config.=3", "--config.=3: needs a field, as in"
+         " --config.strategy.chunk_size=256"),
+        ("--only=x", "--only=x: expected FIELD=VALUES, as in"
+         " --only='cluster.split=2P2D'"),
+        ("--output_dir= ", "--output_dir: needs a value"),
         ("--sweep=128", "--sweep=128: expected FIELD=VALUES, as in"
          " --sweep='strategy.chunk_size=128,256'"),
     ],
 )
 def test_a_mistake_is_one_line(argument, line):
   assert parse([argument])[1] == [line]
+
+
+def test_what_can_be_said_once_is_refused_twice():
+  assert parse(["--config=x", "--config=y"])[1] == [
+      "--config: given twice; say it once"
+  ]
+  assert parse(["--output_dir=a", "--output_dir=b"])[1] == [
+      "--output_dir: given twice; say it once"
+  ]
+
+
+def test_only_is_a_field_with_values():
+  flags, errors = parse(["--only=case=a b", "--only=config.cluster.tp=2"])
+  assert (flags.only, errors) == ([("case", "a b"), ("cluster.tp", "2")], [])
 
 
 def test_all_mistakes_are_told():

@@ -56,6 +56,90 @@ def test_none_unsays_a_section():
   }
 
 
+def test_none_unsays_a_field_that_cannot_be_none():
+  tree = {
+      "cluster": {"split": "2C", "tp": 2},
+      "sweep": {"cases": {"a": {"cluster.split": "4C"}}},
+  }
+  experiment = one(tree, [("cluster.split", "none")])
+  assert experiment.tree == {"cluster": {"tp": 2}}
+  assert experiment.sweep.cases == (("a", {}),)
+  quoted = one(tree, [("cluster.split", "'none'")])
+  assert quoted.tree["cluster"]["split"] == "none"
+
+
+def test_repeat_is_set_and_swept_by_its_own_name():
+  assert one({}, [("repeat", "2")]).tree == {"repeat": 2}
+  assert errors_of({}, (), [("repeat", "0,x")]) == [
+      "repeat: expected an integer, got 'x'"
+  ]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sweeps", "line"),
+    [
+        ([("workload.rate", "1"), ("workload.rate", "2")], [],
+         "--config.workload.rate: given 2 times; say it once"),
+        ([], [("workload.rate", "1"), ("workload.rate", "2")],
+         "--sweep=workload.rate: given 2 times; say it once"),
+        ([("cluster.tp", "1")], [("cluster.tp.P", "2")],
+         "--sweep=cluster.tp.P: --config.cluster.tp sets it too; say one"),
+        ([("workload.rate", " ")], [],
+         "workload.rate: needs a value; `none` says nothing, '' is an empty"
+         " string"),
+        ([], [("workload.rate", "")],
+         "workload.rate: needs a value; `none` says nothing, '' is an empty"
+         " string"),
+        ([("strategy.kind.x", "1")], [],
+         "strategy.kind.x: strategy.kind has no fields of its own"),
+    ],
+)
+def test_flags_do_not_contradict_each_other(overrides, sweeps, line):
+  assert errors_of({}, overrides, sweeps) == [line]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "line"),
+    [
+        ({"zip": {"model.seed": (1,)}, "grid": {"model.seed": (1,)}},
+         "sweep.zip: model.seed is set by sweep.grid too; say it once"),
+        ({"grid": {"cluster.tp.P": (1,)}, "cases": {"a": {"cluster.tp": 2}}},
+         "sweep.grid: cluster.tp.P is set by sweep.cases too; say it once"),
+        ({"seeds": (1,), "grid": {"workload": {"seed": (1,)}}},
+         "sweep.seeds: workload.seed is set by sweep.grid too; say it once"),
+        ({"cases": {"a": {"cluster.tp": 2, "cluster": {"tp": 3}}}},
+         "sweep.cases.a: cluster.tp is said twice, as cluster.tp and in"
+         " cluster.tp"),
+        ({"cases": ({"name": "a"}, {"name": "b"}, {"name": "a"})},
+         "sweep.cases: 2 cases are named 'a'"),
+        ({"cases": ({"name": " "},)},
+         "sweep.cases[0].name: expected a label, got ' '"),
+        ({"grid": {}}, "sweep.grid: is empty; leave it out"),
+        ({"seeds": ()}, "sweep.seeds: is empty; leave it out"),
+    ],
+)
+def test_a_sweep_does_not_contradict_itself(sweep, line):
+  assert errors_of({"sweep": sweep}) == [line]
+
+
+@pytest.mark.parametrize(
+    "name", ["..", ".x", "", "a/b", "a\\b", "a\n", "x" * 101]
+)
+def test_names_are_names_of_folders(name):
+  (line,) = errors_of({"name": name})
+  assert line.startswith("name: expected the name of a folder")
+  assert errors_of({}, [("name", name)]) == [line]
+  (line,) = errors_of({"blocks": {name: {}}})
+  assert line.startswith("blocks: expected the name of a folder")
+
+
+def test_a_block_has_no_name_and_no_blocks_of_its_own():
+  assert errors_of({"blocks": {"a": {"name": "b", "blocks": {}}}}) == [
+      "blocks.a.name: a block has none of its own",
+      "blocks.a.blocks: a block has none of its own",
+  ]
+
+
 def test_override_of_a_swept_field_is_refused():
   tree = {"sweep": {"grid": {"workload.rate": (1.0, 2.0)}}}
   (line,) = errors_of(tree, [("workload.rate", "3")])

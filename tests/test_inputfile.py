@@ -1,0 +1,60 @@
+"""Why a file cannot be read, whatever it is."""
+
+import os
+
+import pytest
+
+from pdjax import inputfile
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+  (tmp_path / "trace.csv").write_text("x")
+  (tmp_path / "folder").mkdir()
+  os.mkfifo(tmp_path / "pipe")
+  (tmp_path / "loop").symlink_to("loop")
+  (tmp_path / "gone").symlink_to("nowhere")
+  monkeypatch.chdir(tmp_path)
+  return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("trace.csv", None),
+        ("folder", "is a folder, not a file"),
+        ("pipe", "is no plain file"),
+        ("/dev/null", "is no plain file"),
+        ("tracee.csv", "no such file; did you mean 'trace.csv'?"),
+        ("folder/../trase.csv",
+         "no such file; did you mean 'folder/../trace.csv'?"),
+        ("no/x.csv", "no such file; there is no folder 'no' either"),
+        ("gone", "no such file"),
+        ("zzzzzz", "no such file"),
+        ("~nobody_here/x", "no such file; there is no folder '~nobody_here'"
+         " either"),
+        ("loop", "Too many levels of symbolic links"),
+        ("trace.csv/x", "Not a directory"),
+        ("x" * 300, "File name too long"),
+        ("a\0b", "embedded null byte"),
+        ("", "is a folder, not a file"),
+    ],
+)
+def test_refusals(name, reason):
+  if name == "gone":  # to where nothing is
+    assert inputfile.refusal(name).startswith("no such file")
+  else:
+    assert inputfile.refusal(name) == reason
+
+
+def test_a_file_that_may_not_be_read(folder, monkeypatch):
+  monkeypatch.setattr(os, "access", lambda path, mode: False)
+  assert inputfile.refusal("trace.csv") == "may not be read"
+
+
+def test_a_changed_file_has_another_version(folder):
+  before = inputfile.version("trace.csv")
+  assert inputfile.version("trace.csv") == before
+  (folder / "trace.csv").write_text("longer")
+  assert inputfile.version("trace.csv") != before
+  assert inputfile.version("nowhere") != inputfile.version("elsewhere")
