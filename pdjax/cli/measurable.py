@@ -116,9 +116,9 @@ def _memory(run: Run, spec: ModelSpec) -> Iterator[str]:
   host_bytes = hostmemory.total_bytes()
   if needed_bytes > host_bytes:
     yield (
-        f"model.preset: {spec.name} needs {needed_bytes / 1e9:.1f} GB on these"
+        f"model.preset: {spec.name} needs {needed_bytes / 1e9:.3g} GB on these"
         " workers (weights, KV cache, the largest step) and the host has"
-        f" {host_bytes / 1e9:.1f} GB"
+        f" {host_bytes / 1e9:.3g} GB"
     )
 
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pdjax.cli import cell
+from pdjax.cli import cell, hostmemory
 
 
 def files(folder):
@@ -164,6 +164,13 @@ def test_a_failing_cell_is_told_and_the_others_go_on(command, folder):
   assert "no idea" in status["message"]
 
 
+MEASURED = (
+    "--config.backend.kind=jax", "--config.cluster.chip=none",
+    "--config.model.preset=tiny", "--config.cluster.host_devices=2",
+)
+DISAGGREGATED = (
+    "--config.strategy.kind=disaggregated", "--config.cluster.split=1P1D",
+)
 BAD = [
     (["--config.strategy.chunk=3"],
      ["strategy.chunk: no such field; did you mean 'chunk_size'?"]),
@@ -189,6 +196,32 @@ BAD = [
     (["--config.backend.kind=jax", "--config.cluster.chip=none",
       "--config.model.preset=tiny", "--config.cluster.host_devices=1"],
      ["cluster.split: needs 2 devices, there are 1 (cpu);"]),
+    (["--config.workload.stop=eos"],
+     ["workload.stop: 'eos' needs real weights, and the simulator computes"]),
+    ([*MEASURED, "--config.workload.stop=eos"],
+     ["workload.stop: 'eos' needs real weights (model.weights), and random"]),
+    (["--config.workload.prompt.mean=9000"],
+     ["workload: 10 of 10 requests are longer than the 8192 positions"]),
+    ([*MEASURED, "--config.workload.prompt.mean=600"],
+     ["workload: 10 of 10 requests are longer than the 512 positions"]),
+    (["--config.cluster.kv_tokens=15"],
+     ["cluster.kv_tokens: 15 is less than one page of 16 tokens"]),
+    (["--config.cluster.kv_tokens=99999999999"],
+     ["cluster.kv_tokens: must be from 1 to 1000000000, got 99999999999"]),
+    (["--config.cluster.split=100000C"],
+     ["cluster.split: 100000 workers; at most 1024 are possible"]),
+    ([*MEASURED[:-1], "--config.cluster.host_devices=100000"],
+     ["cluster.host_devices: must be from 1 to 256, got 100000"]),
+    ([*DISAGGREGATED, "--config.cluster.link.bandwidth_bytes_per_s=1",
+      "--config.cluster.link.latency_s=1e9"],
+     ["cluster.link.bandwidth_bytes_per_s: must be from 1e+06 to 1e+15, got",
+      "cluster.link.latency_s: must be from 0 to 10, got 1000000000.0"]),
+    (["--config.slo.ttft_s=1e300"],
+     ["slo.ttft_s: must be above 0 and at most 1000000000, got 1e+300"]),
+    ([*MEASURED, "--config.model.weights=x.py"],
+     ["model.weights: 'x.py' is no GGUF file"]),
+    (["--config.workload.path=x.py"],
+     ["workload.path: does not apply: a synthetic workload has no trace"]),
     (["--dryrun", "--config.modl.x=1", "--config.cluster.page_tokens=9",
       "--sweep=workload.seed=a"],
      ["--dryrun: no such flag; did you mean '--dry_run'?",
@@ -206,6 +239,35 @@ def test_bad_input_is_told_at_once_and_leaves_nothing(
   for line, start in zip(errors, lines, strict=True):
     assert start in line
   assert files(folder) == {"x.py"}
+
+
+def test_a_policy_that_exits_is_one_line(command, folder):
+  (folder / "exits.py").write_text(
+      "import sys\n\n\nclass Rule:\n\n  def __init__(self): sys.exit(3)\n"
+  )
+  status, _, errors = command("--config.strategy.kind=exits:Rule")
+  assert (status, errors) == (
+      2, ["strategy.options of 'exits:Rule': SystemExit: 3"]
+  )
+
+
+def test_a_model_beyond_the_hosts_memory_is_one_line(command, monkeypatch):
+  monkeypatch.setattr(hostmemory, "total_bytes", lambda: 10**6)
+  status, _, errors = command(*MEASURED)
+  (line,) = errors
+  assert status == 2 and line.startswith("model.preset: tiny needs 0.0")
+  assert line.endswith("and the host has 0.001 GB")
+
+
+def test_only_some_cells_run(command, folder):
+  sweep = "--sweep=workload.rate=10,20"
+  status, out, _ = command(sweep, "--only=workload.rate=20")
+  assert status == 0 and out.count("done in") == 1
+  assert [row["workload.rate"] for row in rows(folder)] == [20.0]
+  status, _, errors = command(sweep, "--only=workload.rate=30")
+  assert (status, errors) == (2, [
+      "--only=workload.rate=30: no cell has it; there are 10.0, 20.0"
+  ])
 
 
 TRACE = "TIMESTAMP,ContextTokens,GeneratedTokens\n"

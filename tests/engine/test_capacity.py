@@ -8,6 +8,7 @@ from pdjax import config
 from pdjax.engine import capacity
 from pdjax.engine.backend import EngineBackend
 from pdjax.models.presets import preset
+from pdjax.simulate.cluster import cluster_of
 from pdjax.workload.workload import Workload
 from tests.engine.engine_session import prompts, run_of, workload
 
@@ -124,3 +125,35 @@ def test_too_few_programs_are_refused_with_the_least_that_do():
 def test_workers_that_share_devices_need_one_each():
   run = run_of("1P1D", "disaggregated", share=True, tp=2)
   assert all("cluster.share_devices" in line for line in errors_of(run))
+
+
+def test_a_chunk_beyond_all_prompts_compiles_no_larger_step():
+  def largest(chunk_size):
+    run = run_of("1C", "chunked", chunk_size=chunk_size)
+    (limits,) = capacity.limits_of(run, TINY, workload())
+    return limits.U
+
+  assert largest(16) == 16
+  assert 16 < largest(10**9) == largest(10**6) < 1000
+
+
+def test_memory_grows_with_what_is_kept():
+  def needed(run):
+    return capacity.memory_bytes(run, TINY, workload())
+
+  one, two = run_of("1C", kv_tokens=1000), run_of("2C", kv_tokens=1000)
+  # A cached token is 2 layers of key and value, 2 heads of 16 floats: 512 B.
+  more = run_of("1C", kv_tokens=1008)
+  assert needed(more) - needed(one) == 8 * 512
+  assert needed(two) == 2 * needed(one)
+  shared = run_of("2C", kv_tokens=1000, share=True)
+  assert needed(one) < needed(shared) < needed(two)
+
+
+def test_both_backends_keep_whole_pages_of_what_is_said():
+  run = run_of("1C", kv_tokens=100)
+  cluster = dataclasses.replace(run.cluster, chip="h100-sxm")
+  model = config.Model(preset="tiny", dtype="bfloat16")
+  simulated = dataclasses.replace(run, cluster=cluster, model=model)
+  assert cluster_of(simulated).pool_pages == (12,)
+  assert capacity.pool_pages_of(run) == [12]
