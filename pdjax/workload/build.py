@@ -21,7 +21,7 @@ from pdjax.workload import arrivals, conditions, lengths, timing, traces
 from pdjax.workload.arrivals import PS_PER_S
 from pdjax.workload.columns import Columns
 from pdjax.workload.kept import Ask
-from pdjax.workload.mistakes import mistakes
+from pdjax.workload.mistakes import MAX_SECONDS, mistakes
 from pdjax.workload.streams import Stream, rng_of
 from pdjax.workload.traces import Trace
 from pdjax.workload.workload import Workload, content_sha256
@@ -59,7 +59,9 @@ def ask_of(workload: config.Workload) -> Ask:
   counted = count is not None and count >= 1 and skip >= 0 and not start_s
   return Ask(
       first=skip + (count or 0) if counted else None,
-      end_ps=None if end_s is None else round(end_s * PS_PER_S),
+      end_ps=(
+          None if end_s is None else round(min(end_s, MAX_SECONDS) * PS_PER_S)
+      ),
       skip_bad=workload.skip_bad_rows is True,
   )
 

@@ -17,6 +17,9 @@ Check = Callable[[config.Workload], Iterable[str]]
 MAX_REQUESTS = 10**6
 """Of one run: beyond, a log no longer fits a common machine."""
 
+MAX_SECONDS = 1e9
+"""On a trace's clock."""
+
 _COUNTS = {
     "num_requests": (1, MAX_REQUESTS),
     "skip_requests": (0, MAX_TOKENS),
@@ -31,7 +34,8 @@ _SCALES = {
     "arrival_cv": (1e-3, 1e3),
     "time_scale": (1e-9, 1e9),
     "length_scale": (1e-4, 1e3),
-    "start_s": (0, 1e9),
+    "start_s": (0, MAX_SECONDS),
+    "end_s": (0, MAX_SECONDS),
     "jitter_s": (0, 1e4),
     "think_time_s": (0, 1e6),
     "stay_probability": (0, 0.999),
