@@ -44,7 +44,7 @@ def build(workload: config.Workload) -> Workload:
       errors += error.errors
   if errors:
     raise ConfigError(errors)
-  built = _from_trace(workload, trace) if trace else _synthetic(workload)
+  built = from_trace(workload, trace) if trace else _synthetic(workload)
   if errors := list(_window_errors(workload, built)):
     raise ConfigError(errors)
   return built
@@ -158,7 +158,8 @@ def _arrivals(workload: config.Workload, count: int) -> np.ndarray:
   return timing.drawn(workload, count)
 
 
-def _from_trace(workload: config.Workload, trace: Trace) -> Workload:
+def from_trace(workload: config.Workload, trace: Trace) -> Workload:
+  """The requests of a trace that has been read and fits the config."""
   columns = trace.columns.since(round(workload.start_s * PS_PER_S))
   columns = columns.part(workload.skip_requests, workload.num_requests)
   window = window_of(workload)

@@ -1,0 +1,125 @@
+"""`python -m pdjax.workload`: what a trace holds, in words and figures."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pdjax import config
+from pdjax.config import ConfigError
+from pdjax.fieldtypes import near
+
+USAGE = """\
+Says what a trace holds: arrivals, lengths, laws fitted to them, prefix reuse.
+
+  python -m pdjax.workload FILE
+
+  --kind=KIND          format of the file; guessed from how it begins
+  --output_dir=DIR     where the figure goes (default: beside the file)
+  --skip_bad_rows      leaves malformed rows out and counts them
+  --help               shows this
+
+Formats are those of workload.kind, in docs/experiments.md. Exit status: 0, or
+2 where the file cannot be read.
+"""
+
+_FLAGS = ("kind", "output_dir", "skip_bad_rows", "help")
+
+
+def main(arguments: Sequence[str]) -> int:
+  """Describes the file that the arguments name; returns the exit status."""
+  try:
+    told = _parse(arguments)
+    if told is None:
+      print(USAGE, end="")
+      return 0
+    for line in _describe(*told):
+      print(line)
+  except ConfigError as error:
+    print("\n".join(error.errors), file=sys.stderr)
+    return 2
+  return 0
+
+
+def _parse(
+    arguments: Sequence[str],
+) -> tuple[config.Workload, Path] | None:
+  """The trace as a workload, and the figure's folder; None asks for help."""
+  flags: dict[str, str] = {}
+  files, errors = [], []
+  for argument in arguments:
+    name, _, value = argument.removeprefix("--").partition("=")
+    if not argument.startswith("-"):
+      files.append(argument)
+    elif argument == "-h" or name not in _FLAGS:
+      flags["help"] = ""
+      if argument != "-h":
+        wanted = near(name, _FLAGS).replace("mean '", "mean '--")
+        errors.append(f"--{name}: no such flag{wanted}")
+    else:
+      flags[name] = value
+  if "help" in flags and not errors:
+    return None
+  if len(files) != 1:
+    errors.append(f"expected one FILE, got {len(files)}; see --help")
+  kind = flags.get("kind", "")
+  errors += _unknown_kind(kind) if kind else []
+  if errors:
+    raise ConfigError(errors)
+  kind = kind or _kind(files[0])
+  workload = config.Workload(
+      kind=kind,  # pyright: ignore[reportArgumentType]
+      path=files[0],
+      skip_bad_rows="skip_bad_rows" in flags,
+  )
+  return workload, Path(flags.get("output_dir") or Path(files[0]).parent)
+
+
+def _unknown_kind(kind: str) -> list[str]:
+  from pdjax.workload.formats import FORMATS
+
+  if kind in FORMATS:
+    return []
+  known = ", ".join(FORMATS)
+  return [f"--kind={kind}: allowed: {known}{near(kind, FORMATS)}"]
+
+
+def _kind(path: str) -> str:
+  """The format that a file seems to have."""
+  from pdjax import inputfile
+  from pdjax.workload.formats import guess
+
+  if reason := inputfile.refusal(path):
+    raise ConfigError([f"{path}: {reason}"])
+  with inputfile.path_of(path).open("rb") as file:
+    start = file.read(1 << 16).decode("utf-8-sig", errors="replace")
+  if start.startswith("PAR1"):
+    return "requests"
+  found = guess(start.lstrip().partition("\n")[0])
+  if found is None:
+    raise ConfigError([f"{path}: no known format; say which, as --kind=azure"])
+  return found
+
+
+def _describe(workload: config.Workload, folder: Path) -> Iterator[str]:
+  from pdjax.report.loads import draw
+  from pdjax.workload import portrait
+  from pdjax.workload.traces import read
+
+  trace = read(workload.kind, workload.path, _all(workload))
+  built = portrait.built(workload, trace)
+  yield from portrait.lines(workload, trace, built)
+  name = Path(workload.path or "").stem
+  try:
+    folder.mkdir(parents=True, exist_ok=True)
+    figure = draw(
+        folder / f"{name}.workload.png", name, portrait.panels(built)
+    )
+  except OSError as error:
+    raise ConfigError([f"--output_dir={folder}: {error.strerror}"]) from None
+  yield f"\nfigure: {figure}"
+
+
+def _all(workload: config.Workload):
+  from pdjax.workload.kept import Ask
+
+  return Ask(skip_bad=workload.skip_bad_rows)

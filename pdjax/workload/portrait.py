@@ -1,0 +1,171 @@
+"""A trace in words, and the curves of its figure."""
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+
+from pdjax import config
+from pdjax.workload import build
+from pdjax.workload.arrivals import PS_PER_S
+from pdjax.workload.fits import TAIL, fits_of
+from pdjax.workload.reuse import reuse_curve
+from pdjax.workload.statistics import describe
+from pdjax.workload.traces import Trace
+from pdjax.workload.workload import Workload
+
+BIN_S = 10
+"""Arrivals are counted in bins of this length."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Curve:
+  """A line of a panel."""
+
+  x: np.ndarray
+  y: np.ndarray
+  label: str
+  dashed: bool = False
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Panel:
+  """One set of axes."""
+
+  x: str
+  y: str
+  curves: tuple[Curve, ...]
+  log_x: bool = False
+
+
+def built(workload: config.Workload, trace: Trace) -> Workload:
+  """All requests of a trace as they are; at once where it says no times."""
+  if not trace.timed:
+    workload = dataclasses.replace(workload, arrival="all_at_once")
+  return build.from_trace(workload, trace)
+
+
+def lines(
+    workload: config.Workload, trace: Trace, load: Workload
+) -> Iterator[str]:
+  """What a reader wants to know first."""
+  facts = describe(load)
+  yield (
+      f"{trace.source}: {workload.kind}, {facts['num_requests']} requests over"
+      f" {facts['duration_s']:.1f} s"
+      + (f", {facts['rate_per_s']:.3g}/s" if facts["rate_per_s"] else "")
+  )
+  yield from (f"- {note}" for note in load.conditions["notes"])
+  yield from _arrivals(load)
+  yield ""
+  yield f"{'tokens':<10}" + "".join(
+      f"{name:>9}" for name in ("mean", "p50", "p90", "p99", "max")
+  )
+  for name in ("prompt", "output"):
+    spread = facts[f"{name}_tokens"]
+    yield f"{name:<10}" + "".join(
+        f"{spread[key]:>9.0f}" for key in ("mean", "p50", "p90", "p99", "max")
+    )
+  yield from _fits(load)
+  yield from _reuse(load)
+
+
+def panels(load: Workload) -> list[Panel]:
+  """Arrivals over time, lengths with their fits, prefix reuse if any."""
+  drawn = [_arrival_panel(load)] if _span_s(load) else []
+  drawn += [_length_panel(load, name) for name in ("prompt", "output")]
+  curve = reuse_curve(load.requests)
+  if curve:
+    size, share = np.array(curve).T
+    drawn.append(Panel(
+        x="prefix cache (tokens)", y="share of prompt tokens found",
+        curves=(Curve(x=size, y=share, label="least recently used"),),
+        log_x=True,
+    ))
+  return drawn
+
+
+def _lengths(load: Workload, name: str) -> np.ndarray:
+  if name == "output":
+    return np.array(load.output_tokens)
+  return np.array([request.prompt_tokens for request in load.requests])
+
+
+def _times_s(load: Workload) -> np.ndarray:
+  return np.array([r.arrival_ps for r in load.requests]) / PS_PER_S
+
+
+def _span_s(load: Workload) -> float:
+  return float(np.ptp(_times_s(load)))
+
+
+def _counts(load: Workload) -> np.ndarray:
+  """Arrivals in each whole bin."""
+  bins = (_times_s(load) // BIN_S).astype(int)
+  return np.bincount(bins)[: max(1, bins.max())]
+
+
+def _arrivals(load: Workload) -> Iterator[str]:
+  if not _span_s(load):
+    return
+  gaps_s = np.diff(_times_s(load))
+  cv = gaps_s.std() / gaps_s.mean()
+  counts = _counts(load)
+  busiest = counts.max() / max(counts.mean(), 1e-9)
+  yield (
+      f"arrivals: gaps vary by cv {cv:.2f} (Poisson: 1); the busiest {BIN_S} s"
+      f" have {busiest:.1f} times the mean"
+  )
+
+
+def _fits(load: Workload) -> Iterator[str]:
+  yield ""
+  for name in ("prompt", "output"):
+    tokens = _lengths(load, name)
+    for fit in fits_of(tokens):
+      law = ", ".join(f"{k} {v:.4g}" for k, v in fit.parameters.items())
+      yield (
+          f"{name} as {fit.name}: {law}; p50 {fit.off(tokens, 0.5):+.0%},"
+          f" p99 {fit.off(tokens):+.0%}"
+      )
+      if fit.misses_tail(tokens):
+        yield (
+            f"! {fit.name} misses the tail of {name} lengths: its p99 is"
+            f" {1 + fit.off(tokens):.2f} of the trace's"
+        )
+
+
+def _reuse(load: Workload) -> Iterator[str]:
+  curve = reuse_curve(load.requests)
+  if not curve:
+    return
+  yield ""
+  yield "prefix reuse, share of prompt tokens by size of the cache (tokens):"
+  yield "  " + "  ".join(f"{size:.3g}: {share:.1%}" for size, share in curve)
+
+
+def _arrival_panel(load: Workload) -> Panel:
+  counts = _counts(load)
+  return Panel(
+      x="time (s)", y="requests per second",
+      curves=(Curve(
+          x=np.arange(len(counts)) * BIN_S, y=counts / BIN_S,
+          label=f"mean of {BIN_S} s",
+      ),),
+  )
+
+
+def _length_panel(load: Workload, name: str) -> Panel:
+  """The share of longer ones would hide the body; quantiles show both."""
+  tokens = np.sort(_lengths(load, name))
+  shares = (np.arange(len(tokens)) + 0.5) / len(tokens)
+  curves = [Curve(x=tokens, y=shares, label="trace")]
+  shown = np.linspace(0.005, max(TAIL, 1 - 0.5 / len(tokens)), 200)
+  for fit in fits_of(tokens):
+    curves.append(
+        Curve(x=fit.quantile(shown), y=shown, label=fit.name, dashed=True)
+    )
+  return Panel(
+      x=f"{name} tokens", y="share of requests up to it",
+      curves=tuple(curves), log_x=True,
+  )

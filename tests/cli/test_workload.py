@@ -1,0 +1,71 @@
+"""`python -m pdjax.workload`: words, figure, mistakes."""
+
+from pathlib import Path
+
+import pytest
+
+from pdjax.cli.workload import main
+from pdjax.workload import traces
+
+SAMPLES = Path(traces.__file__).with_name("samples")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("azure.csv", ["azure.csv: azure, 200 requests over", "gaps vary by"]),
+        ("mooncake.jsonl", ["mooncake, ", "the trace's clock is coarse",
+                            "prefix reuse, share of prompt tokens"]),
+    ],
+)
+def test_samples(tmp_path, capsys, name, said):
+  assert main([str(SAMPLES / name), f"--output_dir={tmp_path}"]) == 0
+  text = capsys.readouterr().out
+  assert all(words in text for words in said)
+  assert "prompt as lognormal: mean" in text and "output as gamma" in text
+  figure = tmp_path / f"{Path(name).stem}.workload.png"
+  assert f"figure: {figure}" in text
+  assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_missed_tail_is_warned_of(tmp_path, capsys):
+  file = tmp_path / "two.csv"
+  rows = [f"{n},{100000 if n % 50 == 0 else 10 + n % 3},5" for n in range(500)]
+  file.write_text("\n".join([
+      "arrived_at,num_prefill_tokens,num_decode_tokens", *rows
+  ]))
+  assert main([str(file)]) == 0
+  text = capsys.readouterr().out
+  assert "! lognormal misses the tail of prompt lengths" in text
+  assert (tmp_path / "two.workload.png").exists()
+
+
+def test_malformed_rows_are_told_or_counted(tmp_path, capsys):
+  file = tmp_path / "bad.csv"
+  file.write_text(
+      "arrived_at,num_prefill_tokens,num_decode_tokens\n1,5,5\n2,0,5\n9,6,7\n"
+  )
+  assert main([str(file)]) == 2
+  assert f"{file}:3: num_prefill_tokens is 0" in capsys.readouterr().err
+  assert not list(tmp_path.glob("*.png"))
+  assert main([str(file), "--skip_bad_rows"]) == 0
+  assert "1 malformed rows" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["no.csv"], "no.csv: no such file"),
+        ([], "expected one FILE, got 0"),
+        (["--kind=azur", "x"], "--kind=azur: allowed: azure, "),
+        (["--knd=azure", "x"], "--knd: no such flag; did you mean '--kind'?"),
+    ],
+)
+def test_mistakes_are_one_line(capsys, arguments, line):
+  assert main(arguments) == 2
+  assert line in capsys.readouterr().err
+
+
+def test_help(capsys):
+  assert main(["--help"]) == 0
+  assert "python -m pdjax.workload FILE" in capsys.readouterr().out
