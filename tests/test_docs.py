@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from pdjax import config
+from pdjax import config, ranges
 from pdjax.cli.experiment import main
 from pdjax.fieldtypes import hints_of, section_of
 from pdjax.sweep import jsonfile
+from pdjax.workload import mistakes
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
@@ -134,6 +135,18 @@ def test_config_md_says_what_the_schema_says(fields, rows):
       path: (shown(path, field.default), field.docstring)
       for path, field in fields.items()
   }
+
+
+def test_config_md_says_the_ranges():
+  lines = (ROOT / "docs" / "config.md").read_text().splitlines()
+  table = [line[2:-2].split(" | ") for line in lines if line.startswith("| `")]
+  values = {row[0].strip("`"): row[1] for row in table}
+  ends = {path: (r.low, r.high) for path, r in ranges.RANGES.items()}
+  for part in (mistakes._COUNTS, mistakes._SCALES):
+    ends |= {f"workload.{name}": pair for name, pair in part.items()}
+  for path, pair in ends.items():
+    numbers = re.findall(r"\d[\d.e+-]*", values[path].replace(",", ""))
+    assert [float(number) for number in numbers] == pytest.approx(pair), path
 
 
 # docs/policies.md: the rule in the text. --------------------------------------
