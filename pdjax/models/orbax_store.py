@@ -60,7 +60,7 @@ def restore(
     return value
   axis = weight.axes.index("kv_heads")
   where = meshes.sharding(mesh, weight.axes)
-  return _repeated(value, weight.copies, axis, where)
+  return jax.device_put(_repeated(value, weight.copies, axis, where), where)
 
 
 def _restored(
@@ -75,8 +75,8 @@ def _restored(
               item=wanted, restore_args=args, partial_restore=True
           ),
       )
-  except (ValueError, KeyError, OSError) as error:
-    reason = str(error).splitlines()[0]
+  except Exception as error:  # Orbax wraps what it meets in a plain one
+    reason = str(error.__cause__ or error).splitlines()[0]
     raise config.ConfigError([
         f"model.weights: {str(folder.weights)!r} is damaged ({reason});"
         " convert the weights again"

@@ -93,7 +93,7 @@ def place(
     part = range(start, min(start + step, layers))
     piece = _piece(weight, reader, part, dtype, where)
     whole = _put(whole, piece, np.int32(start), where)
-  return whole
+  return jax.device_put(whole, where)  # of the same layout, spelled as asked
 
 
 def _piece(
