@@ -222,6 +222,18 @@ def _end_tokens(run: Run) -> Iterator[str]:
     )
 
 
+def _stop_strings(run: Run) -> Iterator[str]:
+  for index, text in enumerate(run.sampling.stop):
+    if not text:
+      yield f"sampling.stop[{index}]: empty, which would end every answer"
+  if run.sampling.stop and run.model.weights == "random":
+    if run.workload.stop == "eos" and run.backend.kind == "jax":
+      yield (
+          "sampling.stop: random weights have no tokenizer, so answers have no"
+          " text; use sampling.stop_ids"
+      )
+
+
 CHECKS: tuple[Check, ...] = (
     ranges.out_of_range,
     _page_tokens,
@@ -236,5 +248,6 @@ CHECKS: tuple[Check, ...] = (
     _chip_said,
     _whole_pages,
     _end_tokens,
+    _stop_strings,
 )
 """In an order in which each may rely on those before it."""

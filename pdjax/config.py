@@ -322,6 +322,8 @@ class Sampling:
   """Of the draws; each request's own follows from it and its number."""
   stop_ids: tuple[int, ...] = ()
   """Tokens that end an answer, besides the end tokens of the weights."""
+  stop: tuple[str, ...] = ()
+  """Texts that end an answer with the token that completes one."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -138,7 +138,7 @@ _READS = (
         "greedy sampling draws nothing",
     ),
     _Reads(
-        ("sampling.stop_ids",),
+        ("sampling.stop_ids", "sampling.stop"),
         lambda run: _measured(run) and run.workload.stop == "eos",
         "only workload.stop='eos' lets an answer end before its length",
     ),

@@ -48,6 +48,8 @@ def test_a_good_run_has_no_problem():
          "sampling.min_p: must be at least 0 and below 1, got -0.1"),
         ({"sampling": {"stop_ids": (2, -3)}},
          "sampling.stop_ids[1]: must be from 0 to 1000000, got -3"),
+        ({"sampling": {"stop": ("x", "")}},
+         "sampling.stop[1]: empty, which would end every answer"),
         ({"slo": {"terms": (("ttft", "value", "request", 0.0),)}},
          "slo.terms[0]: the limit in seconds must be above 0 and at most"
          " 1000000000, got 0.0"),

@@ -56,8 +56,8 @@ def test_what_sampling_reads():
   assert vain(measured | {"sampling": cuts}) == {
       f"sampling.{name}" for name in cuts
   }
-  stops = {"sampling": {"stop_ids": (2,)}}
-  assert vain(measured | stops) == {"sampling.stop_ids"}
+  stops = {"sampling": {"stop_ids": (2,), "stop": ("x",)}}
+  assert vain(measured | stops) == {"sampling.stop_ids", "sampling.stop"}
   assert vain(measured | stops | {"workload": {"stop": "eos"}}) == set()
 
 

@@ -12,6 +12,7 @@ from pdjax.cli.watch import Throttle
 from pdjax.config import Run
 from pdjax.engine import capacity
 from pdjax.engine.backend import EngineBackend
+from pdjax.engine.steps import Padding
 from pdjax.engine.verify import verify_tokens
 from pdjax.metrics.flags import Facts
 from pdjax.models import checkpoint
@@ -46,6 +47,10 @@ def measured(
       workload,
       prompts,
       end_ids=tokenizer.eos_ids if tokenizer else (),
+      token_bytes=(
+          tokenizer.spelled(spec_of(run.model).vocab_size)
+          if tokenizer and run.sampling.stop else None
+      ),
       progress=Throttle(progress),
   )
   progress(f"{sum(backend.num_programs)} programs compiled, serving")
@@ -92,7 +97,10 @@ def _examine(
       tokens_verified=checked.requests if checked else 0,
       tokens_differing=checked.different if checked else None,
   )
-  more: dict[str, Any] = {"programs": sum(backend.num_programs)}
+  more: dict[str, Any] = {
+      "programs": sum(backend.num_programs),
+      "wasted_tokens": Padding.sum(backend.padding).wasted_tokens,
+  }
   if checked:
     more |= {
         "verified_tokens": checked.checked,

@@ -11,6 +11,7 @@ import numpy as np
 from pdjax.config import Sampling
 from pdjax.engine.control import RunControl
 from pdjax.engine.orders import Chunk, DecodeRow, Made, StepOrder
+from pdjax.engine.stopping import Stops
 from pdjax.request import Progress
 from pdjax.schedule.worker import Run
 
@@ -22,6 +23,7 @@ class Answers:
     prompts: int32 token ids, by request id.
     output_tokens: tokens after which an answer ends at the latest, by id.
     sampling: of each request, with its own seed.
+    stops: strings that end an answer.
   """
 
   def __init__(
@@ -29,9 +31,10 @@ class Answers:
       prompts: Sequence[np.ndarray],
       output_tokens: Sequence[int],
       sampling: Sequence[Sampling],
+      stops: Stops,
   ):
     self._prompts, self._output_tokens = prompts, output_tokens
-    self.sampling = sampling
+    self.sampling, self._stops = sampling, stops
     self.tokens: dict[int, list[int]] = {i: [] for i in range(len(prompts))}
     self.gaps: dict[int, list[float]] = {i: [] for i in range(len(prompts))}
 
@@ -72,6 +75,7 @@ class Answers:
         left_tokens=self.left_tokens(progress.id),
         pages=tuple(progress.pages[worker]),
         sampling=self.sampling[progress.id],
+        tail=self._stops.tail(self.tokens[progress.id]),
     )
 
   def _chunk(self, progress: Progress, worker: int, tokens: int) -> Chunk:
@@ -84,4 +88,5 @@ class Answers:
         pages=tuple(progress.pages[worker]),
         left_tokens=self.left_tokens(progress.id) if complete else 0,
         sampling=self.sampling[progress.id],
+        tail=self._stops.tail(self.tokens[progress.id]),
     )

@@ -6,7 +6,7 @@ after the other from the threads that do the work, stamped when it is taken.
 Units: `_ps` integer picoseconds from the start of the run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
@@ -18,10 +18,18 @@ from pdjax.engine.answers import Answers
 from pdjax.engine.clock import Clock
 from pdjax.engine.control import RunControl
 from pdjax.engine.crew import Crew, Progress
-from pdjax.engine.orders import GatherOrder, Landed, Passed, Report, RunOver
+from pdjax.engine.orders import (
+    GatherOrder,
+    Landed,
+    Passed,
+    Report,
+    RunOver,
+    Said,
+)
 from pdjax.engine.replica import Replica
 from pdjax.engine.sampling import fits, own
 from pdjax.engine.steps import Padding
+from pdjax.engine.stopping import stops_of
 from pdjax.mesh import Device
 from pdjax.models.sizes import spec_of
 from pdjax.schedule.worker import Run
@@ -42,6 +50,9 @@ class EngineBackend:
     workload: what arrives; it also bounds the shapes that are compiled.
     prompts: int32 token ids of each request.
     end_ids: tokens that end an answer where `workload.stop` is `eos`.
+    token_bytes: what each token spells; stop strings need it.
+    heard: told each token as soon as it is on the host, as (request, token id),
+      by the thread that calls `next_event`.
     devices: to use; all of JAX's by default.
     progress: told a line for each program compiled.
     max_programs: most compiled programs a worker; the config's by default.
@@ -60,6 +71,8 @@ class EngineBackend:
       prompts: Sequence[np.ndarray],
       *,
       end_ids: Sequence[int] = (),
+      token_bytes: Sequence[bytes] | None = None,
+      heard: Callable[[int, int], None] | None = None,
       devices: Sequence[Device] | None = None,
       progress: Progress = lambda line: None,
       max_programs: int | None = None,
@@ -70,17 +83,21 @@ class EngineBackend:
     self._spec = spec_of(run.model)
     capacity.check(run, self._spec, workload)
     self._limits = capacity.limits_of(run, self._spec, workload)
-    stops = capacity.end_ids_of(run, end_ids)
+    stop_ids = capacity.end_ids_of(run, end_ids)
+    self._stops, self._heard = stops_of(run, token_bytes), heard
     self._devices = list(devices or jax.devices())
     settings = setup.build(
-        run, self._spec, self._limits, self._devices, stops,
+        run, self._spec, self._limits, self._devices, stop_ids,
         max_programs or run.engine.max_programs,
     )
     self.model = settings[0][0]
     """Worker 0's, for checks of its tokens."""
     self._clock = Clock()
     replicas = [replica for _, replica in settings]
-    self._crew = Crew(replicas, self._clock, run.engine.dispatch_ahead, put)
+    self._crew = Crew(
+        replicas, self._clock, run.engine.dispatch_ahead, put, self._stops,
+        tells=heard is not None,
+    )
     self._controls: dict[int, RunControl] = {}
     self._transfers: dict[int, events.Transfer] = {}
     self._running = 0
@@ -133,7 +150,9 @@ class EngineBackend:
     each = sampling or [own(common, r.id) for r in workload.requests]
     if not all(fits(common, one) for one in each):
       raise ValueError(f"a request draws in ways unlike the run's {common}")
-    self._answers = Answers(prompts, workload.output_tokens, each)
+    self._answers = Answers(
+        prompts, workload.output_tokens, each, self._stops
+    )
     self._agenda = Agenda(workload.clients())
     self._compiles = 0
     for _ in self._crew.errand(lambda worker: self._wipe):
@@ -175,8 +194,16 @@ class EngineBackend:
         wait_s = (due_ps - self._clock.now_ps()) / 1e12
         if wait_s <= 0:
           return self._agenda.take(self._clock.now_ps())
-      if report := self._crew.next_report(wait_s):
+      report = self._crew.next_report(wait_s)
+      if isinstance(report, Said):
+        self._tell(report)
+      elif report:
         return self._event(report)
+
+  def _tell(self, said: Said) -> None:
+    if self._heard:
+      for request, token in said.tokens:
+        self._heard(request, token)
 
   def start(self, command: events.Command, world: World) -> None:
     """Begins the work of a command; most commands mean none.

@@ -219,7 +219,7 @@ def end_ids_of(run: Run, end_ids: Sequence[int]) -> tuple[int, ...]:
   if run.workload.stop == "forced_length":
     return ()
   every = dict.fromkeys([*end_ids, *run.sampling.stop_ids])
-  if not every:
+  if not every and not run.sampling.stop:
     raise ConfigError([
         f"workload.stop: 'eos', but model.weights={run.model.weights!r} come"
         " with no end token; use 'forced_length' or name sampling.stop_ids"

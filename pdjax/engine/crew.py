@@ -23,6 +23,7 @@ from pdjax.engine.orders import (
     ScatterOrder,
 )
 from pdjax.engine.replica import Replica
+from pdjax.engine.stopping import Stops
 from pdjax.engine.worker import Errand, Worker
 from pdjax.transfer import Mover, Put, Shipment
 
@@ -41,15 +42,26 @@ class Crew:
     clock: of the run.
     ahead: `engine.dispatch_ahead`.
     put: moves arrays between meshes.
+    stops: strings that end an answer.
+    tells: workers report `Said` too.
   """
 
   def __init__(
-      self, replicas: Sequence[Replica], clock: Clock, ahead: int, put: Put
+      self,
+      replicas: Sequence[Replica],
+      clock: Clock,
+      ahead: int,
+      put: Put,
+      stops: Stops,
+      tells: bool,
   ):
     self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
     self._mover = Mover(self._mover_failed, put)
     self.workers = [
-        Worker(index, replica, clock, self._reports, self._ship, ahead)
+        Worker(
+            index, replica, clock, self._reports, self._ship, ahead, stops,
+            tells,
+        )
         for index, replica in enumerate(replicas)
     ]
 

@@ -30,6 +30,8 @@ class DecodeRow:
   """Of its whole context, and of every step the run may have."""
   sampling: Sampling = GREEDY
   """With its own seed."""
+  tail: bytes = b""
+  """The end of its answer, in which a stop string may have begun."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Chunk:
   """Tokens to the end of its answer; 0 if the prompt is not complete yet."""
   sampling: Sampling = GREEDY
   """With its own seed."""
+  tail: bytes = b""
+  """The end of its answer so far, as of a decode row."""
 
   @property
   def end(self) -> int:
@@ -104,6 +108,13 @@ class Made:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Said:
+  """A step's tokens are on the host: (request, token id) each."""
+
+  tokens: tuple[tuple[int, int], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class RunOver:
   """Step j of the run had its tokens on the host at `ends_ps[j]`."""
 
@@ -153,4 +164,4 @@ class Broke:
   error: BaseException
 
 
-Report = RunOver | Passed | Landed | Compiled | Ready | Broke
+Report = Said | RunOver | Passed | Landed | Compiled | Ready | Broke

@@ -15,9 +15,18 @@ from pdjax.engine import packing
 from pdjax.engine.buckets import rung
 from pdjax.engine.orders import Chunk, DecodeRow, Made, StepOrder
 from pdjax.engine.replica import Replica
+from pdjax.engine.stopping import Stops, Watch
 
 TOKEN, GAP, DONE = range(3)
 """Rows of a pass's result."""
+
+Spoken = tuple[int, int]
+"""A request and its token."""
+
+Heard = Callable[[list[Spoken]], None]
+
+Talking = tuple[int, DecodeRow | Chunk]
+"""A row and its place in the results."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -26,6 +35,8 @@ class Padding:
 
   filled_tokens: int = 0
   padded_tokens: int = 0
+  wasted_tokens: int = 0
+  """Of those filled, computed ahead for an answer that had ended."""
 
   def count(self, filled: int, size: int) -> None:
     self.filled_tokens += filled
@@ -37,6 +48,7 @@ class Padding:
     for part in parts:
       total.filled_tokens += part.filled_tokens
       total.padded_tokens += part.padded_tokens
+      total.wasted_tokens += part.wasted_tokens
     return total
 
   @property
@@ -49,8 +61,12 @@ class Padding:
 class DecodeRun:
   """Steps that feed their tokens back on the device."""
 
-  def __init__(self, order: StepOrder, replica: Replica, padding: Padding):
+  def __init__(
+      self, order: StepOrder, replica: Replica, padding: Padding, stops: Stops
+  ):
     self._order, self._replica, self._padding = order, replica, padding
+    self._talking = list(enumerate(order.decodes))
+    self._watch = _watch(stops, self._talking)
     self._B = rung(replica.buckets.B, len(order.decodes))
     self._feed = packing.feed_of(order.decodes, self._B)
     rows = packing.rows_of(
@@ -60,9 +76,7 @@ class DecodeRun:
     self._in_flight: deque[jax.Array] = deque()
     self._landed: list[np.ndarray] = []
 
-  def execute(
-      self, ahead: int, landed: Callable[[], None]
-  ) -> Iterator[Made]:
+  def execute(self, ahead: int, landed: Heard) -> Iterator[Made]:
     """Runs until the limit, or until a request's answer ends.
 
     Args:
@@ -76,8 +90,8 @@ class DecodeRun:
       if room and self._order.control.claim(wait=wait):
         self._issue()
       elif self._in_flight:
-        ended |= self._land()
-        landed()
+        landed(self._land())
+        ended = len(self._talking) < len(self._order.decodes)
       else:
         return self._made()
 
@@ -87,11 +101,17 @@ class DecodeRun:
     self._in_flight.append(result_3B)
     self._padding.count(len(self._order.decodes), self._B)
 
-  def _land(self) -> bool:
-    """Reads the oldest result; whether an answer ended in it."""
-    result_3B = np.asarray(self._in_flight.popleft())
+  def _land(self) -> list[Spoken]:
+    """Reads the oldest result; the tokens in it of answers not over before."""
+    result_3B = _read(self._in_flight.popleft(), self._watch)
     self._landed.append(result_3B)
-    return bool(result_3B[DONE].any())
+    spoken = _spoken(self._talking, result_3B)
+    if result_3B[DONE].any():
+      self._talking = [
+          (place, row) for place, row in self._talking
+          if not result_3B[DONE, place]
+      ]
+    return spoken
 
   def _made(self) -> Iterator[Made]:
     results_3BJ = np.stack(self._landed, axis=-1)
@@ -99,18 +119,20 @@ class DecodeRun:
       result_3J = results_3BJ[:, place]
       ends = np.flatnonzero(result_3J[DONE])
       steps = ends[0] + 1 if ends.size else result_3J.shape[1]
+      self._padding.wasted_tokens += int(result_3J.shape[1] - steps)
       yield _made(row.request, result_3J[:, :steps])
 
 
 class PromptStep:
   """Prompt chunks packed into as few passes as fit; decodes join the last."""
 
-  def __init__(self, order: StepOrder, replica: Replica, padding: Padding):
+  def __init__(
+      self, order: StepOrder, replica: Replica, padding: Padding, stops: Stops
+  ):
     self._order, self._replica, self._padding = order, replica, padding
+    self._stops = stops
 
-  def execute(
-      self, ahead: int, landed: Callable[[], None]
-  ) -> Iterator[Made]:
+  def execute(self, ahead: int, landed: Heard) -> Iterator[Made]:
     """All passes of the step; `landed` is called once, at its end."""
     self._order.control.claim(wait=True)
     buckets, R = self._replica.buckets, self._replica.R
@@ -118,10 +140,16 @@ class PromptStep:
     joined = [()] * (len(packs) - 1) + [self._order.decodes]
     passes = list(zip(packs, joined, strict=True))
     issued = [self._issue(chunks, decodes) for chunks, decodes in passes]
-    results = [np.asarray(result_3S) for result_3S in issued]
-    landed()
-    for (chunks, decodes), result_3S in zip(passes, results, strict=True):
-      yield from self._made(chunks, decodes, result_3S)
+    talking = [self._talking(chunks, decodes) for chunks, decodes in passes]
+    results = [
+        _read(result_3S, _watch(self._stops, rows))
+        for result_3S, rows in zip(issued, talking, strict=True)
+    ]
+    passes = list(zip(talking, results, strict=True))
+    landed([one for pair in passes for one in _spoken(*pair)])
+    for rows, result_3S in passes:
+      for place, row in rows:
+        yield _made(row.request, result_3S[:, place, None])
 
   def _issue(
       self, chunks: list[Chunk], decodes: tuple[DecodeRow, ...]
@@ -137,13 +165,29 @@ class PromptStep:
         packing.prompts_of(chunks, U, M, self._replica.R, kind),
     )
 
-  def _made(self, chunks, decodes, result_3S: np.ndarray) -> Iterator[Made]:
-    for place, row in enumerate(decodes):
-      yield _made(row.request, result_3S[:, place, None])
-    first = result_3S.shape[1] - self._replica.R
-    for place, chunk in enumerate(chunks, first):
-      if chunk.left_tokens:
-        yield _made(chunk.request, result_3S[:, place, None])
+  def _talking(
+      self, chunks: list[Chunk], decodes: tuple[DecodeRow, ...]
+  ) -> list[Talking]:
+    """The rows of a pass whose results are tokens."""
+    first = self._replica.buckets.B[-1] if decodes else 0
+    last = [pair for pair in enumerate(chunks, first) if pair[1].left_tokens]
+    return [*enumerate(decodes), *last]
+
+
+def _watch(stops: Stops, rows: Iterable[Talking]) -> Watch:
+  return Watch(stops, ((place, row.tail) for place, row in rows))
+
+
+def _read(result_3S: jax.Array, watch: Watch) -> np.ndarray:
+  """A result on the host, done where a stop string is complete."""
+  ours_3S = np.array(result_3S)
+  for place in watch.completed(ours_3S[TOKEN]):
+    ours_3S[DONE, place] = 1
+  return ours_3S
+
+
+def _spoken(rows: Iterable[Talking], result_3S: np.ndarray) -> list[Spoken]:
+  return [(row.request, int(result_3S[TOKEN, place])) for place, row in rows]
 
 
 def _made(request: int, result_3J: np.ndarray) -> Made:

@@ -22,11 +22,13 @@ from pdjax.engine.orders import (
     Ready,
     Report,
     RunOver,
+    Said,
     ScatterOrder,
     StepOrder,
 )
 from pdjax.engine.replica import Replica
-from pdjax.engine.steps import DecodeRun, Padding, PromptStep
+from pdjax.engine.steps import DecodeRun, Padding, PromptStep, Spoken
+from pdjax.engine.stopping import Stops
 
 Errand = Callable[[Replica], None]
 Order = StepOrder | GatherOrder | ScatterOrder | Errand
@@ -43,6 +45,8 @@ class Worker:
     reports: where `RunOver`, `Landed`, `Ready` and `Broke` go.
     ship: takes what a gather copied, with its checksums.
     ahead: `engine.dispatch_ahead`.
+    stops: strings that end an answer.
+    tells: `Said` is reported too, after each step.
   """
 
   def __init__(
@@ -53,10 +57,13 @@ class Worker:
       reports: "queue.SimpleQueue[Report]",
       ship: Ship,
       ahead: int,
+      stops: Stops,
+      tells: bool,
   ):
     self.id, self.replica, self.padding = id, replica, Padding()
     self._clock, self._reports = clock, reports
     self._ship, self._ahead = ship, ahead
+    self._stops, self._tells = stops, tells
     self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
     self._closing = False
     self._thread = threading.Thread(
@@ -99,12 +106,14 @@ class Worker:
     started_ps = self._clock.now_ps()
     ends_ps: list[int] = []
 
-    def landed():
+    def landed(spoken: list[Spoken]) -> None:
       ends_ps.append(self._clock.now_ps())
+      if self._tells:
+        self._reports.put(Said(tuple(spoken)))
       self._move_pages()
 
     kind = PromptStep if order.chunks else DecodeRun
-    step = kind(order, self.replica, self.padding)
+    step = kind(order, self.replica, self.padding, self._stops)
     made = tuple(step.execute(self._ahead, landed))
     self._reports.put(
         RunOver(self.id, order.run, started_ps, tuple(ends_ps), made)

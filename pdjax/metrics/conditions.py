@@ -154,7 +154,10 @@ def _weights(model: config.Model) -> str:
 
 def _sampling(sampling: config.Sampling) -> dict[str, Any]:
   fields = dataclasses.asdict(sampling)
-  return fields | {"stop_ids": list(sampling.stop_ids)}
+  return {
+      name: list(value) if isinstance(value, tuple) else value
+      for name, value in fields.items()
+  }
 
 
 def slo_words(slo: config.SLO) -> dict[str, Any]:

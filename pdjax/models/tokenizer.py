@@ -13,6 +13,7 @@ from typing import Any
 from pdjax import config
 from pdjax.models import chat
 from pdjax.models.jsonfile import read_object
+from pdjax.models.token_bytes import token_bytes
 
 FILES = ("tokenizer.json", "tokenizer_config.json", "generation_config.json")
 """What `save` writes and `load_folder` reads, the first without fail."""
@@ -57,6 +58,10 @@ class Tokenizer:
   def decode(self, ids: Sequence[int]) -> str:
     """The text, control tokens spelled out."""
     return self._core.decode(list(ids), skip_special_tokens=False)
+
+  def spelled(self, size: int) -> tuple[bytes, ...]:
+    """The bytes of a model's tokens, 0 to `size` - 1."""
+    return token_bytes(self._core, size)
 
   def chat(self, messages: Sequence[chat.Message]) -> str:
     """The conversation as text, up to where the assistant speaks next.

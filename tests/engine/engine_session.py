@@ -115,6 +115,7 @@ def serve_on(
     load: Workload | None = None,
     policy=policy_of,
     watch=lambda event, world: None,
+    *,
     sampling=None,
     said=None,
 ) -> Served:

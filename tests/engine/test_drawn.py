@@ -1,4 +1,4 @@
-"""Law 5 where tokens are drawn: how a request is served changes nothing."""
+"""Law 5 where tokens are drawn and texts end answers: nothing else matters."""
 
 import dataclasses
 
@@ -7,7 +7,9 @@ import pytest
 
 from pdjax.config import Sampling
 from pdjax.engine import sampling
+from pdjax.engine.steps import Padding
 from tests.engine.engine_session import (
+    OUTPUT_TOKENS,
     check_tokens,
     engine_of,
     run_of,
@@ -15,14 +17,28 @@ from tests.engine.engine_session import (
     workload,
 )
 
-DRAWN = Sampling(temperature=1.0, top_k=60, top_p=0.95, min_p=0.02, seed=1)
-CHUNKED = run_of("2C", "chunked", chunk_size=32, sampling=DRAWN)
-WHOLE = run_of("2C", sampling=DRAWN)
+STOPS = ("a3", "7f", "c0", "119")
+DRAWN = Sampling(
+    temperature=1.0, top_k=60, top_p=0.95, min_p=0.02, seed=1, stop=STOPS
+)
+SPELLED = [f"{token:02x}".encode() for token in range(256)]
+"""Two letters a token: a stop string may begin and end inside tokens."""
+
+
+def run(split, kind="continuous", **options):
+  return run_of(split, kind, sampling=DRAWN, stop="eos", **options)
+
+
+def built(run):
+  return engine_of(run, token_bytes=SPELLED, max_programs=5)
+
+
+CHUNKED, WHOLE = run("2C", "chunked", chunk_size=32), run("2C")
 
 
 @pytest.fixture(name="engine", scope="module")
 def _engine():
-  with engine_of(CHUNKED, max_programs=3) as backend:
+  with built(CHUNKED) as backend:
     yield backend
 
 
@@ -33,8 +49,23 @@ def _truth(engine):
   return served
 
 
+def text_of(tokens):
+  return b"".join(SPELLED[token] for token in tokens).decode()
+
+
+def test_an_answer_ends_with_the_token_that_completes_a_stop_string(truth):
+  stopped = 0
+  for id, tokens in truth.tokens.items():
+    *before, text = (text_of(tokens[:n]) for n in range(1, len(tokens) + 1))
+    ends = [stop in text for stop in STOPS]
+    assert not any(stop in early for early in before for stop in STOPS)
+    assert any(ends) or len(tokens) == OUTPUT_TOKENS[id]
+    stopped += any(ends)
+  assert 2 <= stopped < len(truth.tokens)
+
+
 @pytest.mark.parametrize("run", [
-    CHUNKED, run_of("1C", kv_tokens=13 * 8, reserve_pages=0, sampling=DRAWN)
+    CHUNKED, run("1C", kv_tokens=13 * 8, reserve_pages=0)
 ], ids=["chunked", "preempted"])
 def test_drawn_tokens_do_not_depend_on_the_strategy(engine, truth, run):
   served = serve_on(engine, run, workload(gap_ps=0))
@@ -44,9 +75,11 @@ def test_drawn_tokens_do_not_depend_on_the_strategy(engine, truth, run):
 
 
 def test_drawn_tokens_do_not_depend_on_the_split(truth):
-  run = run_of("1P1D", "disaggregated", sampling=DRAWN)
-  with engine_of(run, max_programs=5) as backend:
-    assert serve_on(backend, run).same_tokens(truth)
+  """With a step dispatched ahead, which an ending answer wastes."""
+  split = run("1P1D", "disaggregated", ahead=1)
+  with built(split) as backend:
+    assert serve_on(backend, split).same_tokens(truth)
+    assert Padding.sum(backend.padding).wasted_tokens > 0
 
 
 def test_requests_may_differ_in_how_they_draw(engine, truth):
