@@ -52,10 +52,22 @@ def _main(arguments: Sequence[str]) -> int:
   if flags.print_config:
     print(plan.as_json(planned))
     return OK
+  if flags.selftest_generator:
+    return _selftest(planned)
   if flags.dry_run:
     session.show(planned)
     return OK
   return FAILED if session.run(planned) else OK
+
+
+def _selftest(planned: list) -> int:
+  from pdjax.cli.selftest import selftest
+
+  good = True
+  for check in selftest(planned):
+    print(f"{'ok  ' if check.good else 'BAD '} {check.text}", flush=True)
+    good = good and check.good
+  return OK if good else FAILED
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ Runs one experiment: every cell of a config's sweep, then the comparison.
                            --only='case=NAME' one case; give it again for more
   --output_dir=DIR         where results go (default: results)
   --dry_run                shows the cells and which of them are done
+  --selftest_generator     checks that arrivals come as configured (rate, cv,
+                           users, lag of the client) and stops
   --print_config           shows every cell's resolved config and stops
   --list_configs           shows the configs there are and what they answer
   --help                   shows this
@@ -35,7 +37,9 @@ that are done are not run again. Exit status: 0 all cells done, 1 a cell failed,
 2 a mistake in what was asked; then nothing has been written.
 """
 
-_SWITCHES = ("dry_run", "print_config", "list_configs", "help")
+_SWITCHES = (
+    "dry_run", "print_config", "list_configs", "selftest_generator", "help",
+)
 _NAMES = ("config", "sweep", "only", "output_dir", *_SWITCHES)
 _DEFAULTS = {"output_dir": "results"}
 _PAIRS = {
@@ -55,6 +59,7 @@ class Flags:
   only: list[Flag] = dataclasses.field(default_factory=list)
   output_dir: str = _DEFAULTS["output_dir"]
   dry_run: bool = False
+  selftest_generator: bool = False
   print_config: bool = False
   list_configs: bool = False
   help: bool = False
