@@ -13,8 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TELLS = {"unknown", "fieldtypes", "inputfile"}
-"""What says in words what is wrong with a value or a file."""
+TELLS = {"unknown", "fieldtypes", "inputfile", "userscode"}
+"""What says in words what is wrong with a value, a file, a user's code."""
 BASE = {
     "config", "layout", "request", "segments", "events", "clients", "window",
     *TELLS,
@@ -42,6 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "unknown": set(),
     "fieldtypes": {"unknown"},
     "inputfile": {"fieldtypes"},
+    "userscode": {"config"},
     "schema": {"config", *TELLS},
     "literals": {"config", "schema", *TELLS},
     "reads": {"config", "window", *TELLS},

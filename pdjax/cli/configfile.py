@@ -18,6 +18,7 @@ from pdjax import inputfile
 from pdjax.config import ConfigError
 from pdjax.fieldtypes import near, shown
 from pdjax.schema import Tree
+from pdjax.userscode import raised
 
 _DEEPEST = 30
 """Dicts within dicts; a config has about five."""
@@ -115,15 +116,8 @@ def _failure(path: Path, error: BaseException) -> str:
   lines = [frame.lineno for frame in frames if frame.filename == str(path)]
   line = getattr(error, "lineno", None) or (lines[-1] if lines else None)
   place = f"{path}:{line}" if line else str(path)
-  what = error.msg if isinstance(error, SyntaxError) else _message(error)
-  return f"{place}: {type(error).__name__}: {what}"
-
-
-def _message(error: BaseException) -> str:
-  try:
-    return str(error)
-  except Exception:  # an exception of the user's may not even say what it is
-    return "no message"
+  syntax = isinstance(error, SyntaxError)
+  return f"{place}: {f'SyntaxError: {error.msg}' if syntax else raised(error)}"
 
 
 def _plain(value: Any, depth: int = 0) -> Any:

@@ -17,6 +17,7 @@ from pdjax.sweep.cells import Cell, Cells, distinct
 from pdjax.sweep.experiment import Asked, Experiment, experiments_of
 from pdjax.sweep.spread import spread
 from pdjax.sweep.store import Store
+from pdjax.userscode import users_code
 
 Then = Callable[[Path, Callable[[str], None]], Any]
 
@@ -112,14 +113,14 @@ def _then(one: Experiment, errors: list[str]) -> Then | None:
     return None
   module, _, function = one.then.partition(":")
   try:
-    found = getattr(importlib.import_module(module), function)
-  except (Exception, SystemExit) as error:  # whatever a user's module raises
-    reason = f"{type(error).__name__}: {error}"
-  else:
-    if callable(found):
-      return found
-    reason = "not a function"
-  errors.append(_in_block(one, f"then: {one.then!r}: {reason}"))
+    with users_code(f"then: {one.then!r}"):
+      found = getattr(importlib.import_module(module), function)
+  except ConfigError as error:
+    errors += [_in_block(one, line) for line in error.errors]
+    return None
+  if callable(found):
+    return found
+  errors.append(_in_block(one, f"then: {one.then!r}: not a function"))
   return None
 
 

@@ -20,6 +20,7 @@ from pdjax.schedule.policies import (
 from pdjax.schedule.routing import router
 from pdjax.schedule.worker import WorkerSpec
 from pdjax.schedule.world import World
+from pdjax.userscode import users_code
 
 
 def worker_pools(run: Run) -> list[Pool]:
@@ -79,11 +80,13 @@ def placement_of(run: Run) -> Placement:
 
 
 def _users_policy(run: Run) -> Policy:
-  kind = run.strategy.kind
-  made = _made(kind, factory_of(kind), run.strategy.options)
-  if hasattr(made, "decide"):
+  kind, factory = run.strategy.kind, factory_of(run.strategy.kind)
+  with users_code(f"strategy.options of {kind!r}"):
+    made = factory(**run.strategy.options)
+    decides, batches = hasattr(made, "decide"), hasattr(made, "batch")
+  if decides:
     return made
-  if hasattr(made, "batch"):
+  if batches:
     return Composed(placement_of(run), made, anyone_joins)
   raise ConfigError([
       f"strategy.kind: {kind!r} made a {type(made).__name__} with neither"
@@ -101,21 +104,8 @@ def factory_of(kind: str) -> Callable[..., Any]:
   here = str(Path.cwd())
   if here not in sys.path:
     sys.path.append(here)
-  try:
+  with users_code(f"strategy.kind: {kind!r}"):
     found = getattr(importlib.import_module(module_name), factory)
-  except (Exception, SystemExit) as error:  # whatever a user's module raises
-    reason = f"{type(error).__name__}: {error}"
-    raise ConfigError([f"strategy.kind: {kind!r}: {reason}"]) from error
   if not callable(found):
     raise ConfigError([f"strategy.kind: {kind!r} is no factory: not callable"])
   return found
-
-
-def _made(kind: str, factory: Callable[..., Any], options: dict) -> Any:
-  try:
-    return factory(**options)
-  except TypeError as error:
-    reason = str(error)
-  except (Exception, SystemExit) as error:  # whatever a user's factory raises
-    reason = f"{type(error).__name__}: {error}"
-  raise ConfigError([f"strategy.options of {kind!r}: {reason}"])

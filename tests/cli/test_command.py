@@ -241,14 +241,29 @@ def test_bad_input_is_told_at_once_and_leaves_nothing(
   assert files(folder) == {"x.py"}
 
 
-def test_a_policy_that_exits_is_one_line(command, folder):
-  (folder / "exits.py").write_text(
-      "import sys\n\n\nclass Rule:\n\n  def __init__(self): sys.exit(3)\n"
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("__import__('sys').exit(3)", "SystemExit: 3"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise BaseException('a\\nb')", "BaseException: a b"),
+        ("raise E", "E: no message"),
+        ("__import__('no_such')", "ModuleNotFoundError: No module named"),
+    ],
+)
+def test_a_policy_that_cannot_be_made_is_one_line(
+    command, folder, monkeypatch, body, line
+):
+  (folder / "raises.py").write_text(
+      "class E(BaseException):\n  def __str__(self): return 1 / 0\n\n\n"
+      f"class Rule:\n  def __init__(self):\n    {body}\n"
   )
-  status, _, errors = command("--config.strategy.kind=exits:Rule")
-  assert (status, errors) == (
-      2, ["strategy.options of 'exits:Rule': SystemExit: 3"]
-  )
+  monkeypatch.syspath_prepend(folder)
+  monkeypatch.delitem(sys.modules, "raises", raising=False)
+  status, _, errors = command("--config.strategy.kind=raises:Rule")
+  (told,) = errors
+  assert status == 2
+  assert told.startswith(f"strategy.options of 'raises:Rule': {line}")
 
 
 def test_a_model_beyond_the_hosts_memory_is_one_line(command, monkeypatch):
