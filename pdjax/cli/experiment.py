@@ -54,10 +54,13 @@ def _main(arguments: Sequence[str]) -> int:
     return OK
   if flags.selftest_generator:
     return _selftest(planned)
-  if flags.dry_run:
-    session.show(planned)
+  if flags.print_commands:
+    session.show_commands(planned, flags, arguments)
     return OK
-  return FAILED if session.run(planned) else OK
+  if flags.dry_run:
+    session.show(planned, flags)
+    return OK
+  return FAILED if session.run(planned, flags) else OK
 
 
 def _selftest(planned: list) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pdjax import schema
-from pdjax.cli.compare import Finished, Shown, shown
+from pdjax.cli.finished import Finished, Shown
 from pdjax.cli.uncollected import uncollected
 from pdjax.report import labels
 from pdjax.report.groups import groups_of
@@ -93,7 +93,7 @@ def _are_current(folder: Path, made_from: str) -> bool:
 
 def _draw(name: str, finished: Sequence[Finished], folder: Path) -> None:
   slos = {one.folder: one.slo for one in finished}
-  figures = list(_figures([shown(one) for one in finished]))
+  figures = list(_figures([one.shown() for one in finished]))
   names = (name for figure in figures for name in figure.names)
   styles = {name: place for place, name in enumerate(dict.fromkeys(names))}
   for number, figure in enumerate(figures, start=1):

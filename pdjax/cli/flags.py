@@ -6,7 +6,7 @@ Values are kept as text: their types are the schema's business.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pdjax.fieldtypes import near
 from pdjax.sweep.overrides import Flag
@@ -24,6 +24,14 @@ Runs one experiment: every cell of a config's sweep, then the comparison.
   --only='FIELD=V1,V2'     runs only the cells that have one of these values;
                            --only='case=NAME' one case; give it again for more
   --output_dir=DIR         where results go (default: results)
+  --rerun                  runs also the cells that are done
+  --retry_failed           runs also the cells that would fail again
+  --fail_fast              stops at the first cell that fails
+  --order=ORDER            given or shuffled (default: measured cells shuffled,
+                           so that drift of the machine is no trend)
+  --shard=I/N              runs the I-th of N shares of the cells, I from 1 to N
+  --cell=ID                runs only this cell; give it again for more
+  --print_commands         shows a command for each cell that is not done
   --dry_run                shows the cells and which of them are done
   --selftest_generator     checks that arrivals come as configured (rate, cv,
                            users, lag of the client) and stops
@@ -38,9 +46,14 @@ that are done are not run again. Exit status: 0 all cells done, 1 a cell failed,
 """
 
 _SWITCHES = (
-    "dry_run", "print_config", "list_configs", "selftest_generator", "help",
+    "rerun", "retry_failed", "fail_fast", "print_commands", "dry_run",
+    "print_config", "list_configs", "selftest_generator", "help",
 )
-_NAMES = ("config", "sweep", "only", "output_dir", *_SWITCHES)
+_NAMES = (
+    "config", "sweep", "only", "output_dir", "order", "shard", "cell",
+    *_SWITCHES,
+)
+_ORDERS = ("given", "shuffled")
 _DEFAULTS = {"output_dir": "results"}
 _PAIRS = {
     "sweep": "FIELD=VALUES, as in --sweep='strategy.chunk_size=128,256'",
@@ -58,11 +71,39 @@ class Flags:
   sweeps: list[Flag] = dataclasses.field(default_factory=list)
   only: list[Flag] = dataclasses.field(default_factory=list)
   output_dir: str = _DEFAULTS["output_dir"]
+  order: str | None = None
+  shard: str | None = None
+  """Text; see `share`."""
+  cells: list[str] = dataclasses.field(default_factory=list)
+  """Beginnings of ids."""
+  rerun: bool = False
+  retry_failed: bool = False
+  fail_fast: bool = False
+  print_commands: bool = False
   dry_run: bool = False
   selftest_generator: bool = False
   print_config: bool = False
   list_configs: bool = False
   help: bool = False
+
+  @property
+  def share(self) -> tuple[int, int] | None:
+    """`--shard=i/n` as numbers.
+
+    Raises:
+      ValueError: it is something else, or i is not from 1 to n.
+    """
+    if self.shard is None:
+      return None
+    index, count = map(int, self.shard.split("/"))
+    if not 1 <= index <= count:
+      raise ValueError(self.shard)
+    return index, count
+
+  @property
+  def quiet(self) -> bool:
+    """Whether the output is for another program."""
+    return self.print_config or self.print_commands
 
 
 def parse(arguments: Sequence[str]) -> tuple[Flags, list[str]]:
@@ -77,7 +118,20 @@ def parse(arguments: Sequence[str]) -> tuple[Flags, list[str]]:
       errors.append(_stray(argument))
     else:
       _take(flags, argument[2:], rest, errors)
-  return flags, errors
+  return flags, errors + list(_mistakes(flags))
+
+
+def _mistakes(flags: Flags) -> Iterator[str]:
+  if flags.order not in (None, *_ORDERS):
+    wanted = " or ".join(_ORDERS)
+    yield f"--order={flags.order}: expected {wanted}"
+  try:
+    _ = flags.share
+  except ValueError:
+    yield (
+        f"--shard={flags.shard}: expected I/N with I from 1 to N, as in"
+        " --shard=1/4"
+    )
 
 
 def _take(
@@ -101,6 +155,8 @@ def _take(
     _override(flags, name.removeprefix("config.").strip(), text, errors)
   elif not text.strip():
     errors.append(f"--{name}: needs a value")
+  elif name == "cell":
+    flags.cells.append(text.strip())
   elif getattr(flags, name) not in (None, _DEFAULTS.get(name), text):
     errors.append(f"--{name}: given twice; say it once")
   else:

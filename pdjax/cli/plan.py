@@ -54,7 +54,7 @@ def plan(flags: Flags, errors: list[str]) -> list[Part]:
   )
   experiments, more = experiments_of(_loaded(path, errors), path.stem, asked)
   errors += more
-  if not flags.print_config:
+  if not flags.quiet:
     first_line = question.partition("\n")[0]
     print(f"{path.stem}: {first_line}" if first_line else path.stem, flush=True)
   spreads = [_spread(one, errors) for one in experiments]

@@ -6,13 +6,17 @@ Finished cells are kept as they finish; what fails is listed at the end.
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from pdjax.cli.commands import commands
+from pdjax.cli.flags import Flags
 from pdjax.cli.plan import Part, made_by
-from pdjax.cli.proof import proof
 from pdjax.cli.work import Work, width_of
 from pdjax.config import ConfigError
 from pdjax.metrics import provenance
+from pdjax.sweep import choice
+from pdjax.sweep.cells import Cell
 from pdjax.sweep.worker import message_of
 
 
@@ -20,116 +24,127 @@ def say(text: str) -> None:
   print(text, flush=True)
 
 
-def show(parts: list[Part]) -> None:
+def show_commands(
+    parts: list[Part], flags: Flags, arguments: Sequence[str]
+) -> None:
+  """`--print_commands`: a line for each cell that is not done."""
+  chosen = _chosen(parts, flags)
+  for line in commands(arguments, list(zip(parts, chosen, strict=True))):
+    say(line)
+
+
+def show(parts: list[Part], flags: Flags) -> None:
   """`--dry_run`: the cells and which of them are done."""
-  for number, part in enumerate(parts, start=1):
-    say(_head(part, number, len(parts)))
+  for number, cells in enumerate(_chosen(parts, flags)):
+    say(_head(parts, number, cells))
+    part = parts[number]
     width = width_of(part)
-    for cell in part.cells.cells:
+    for cell in cells:
       found = part.store.find(cell, made_by(cell))
-      say(f"  {cell.label:<{width}}  {cell.id[:12]}  {found.reason}")
+      reason = found.reason
+      if found.run is None and part.store.failure(cell, made_by(cell)):
+        reason = "failed before; --retry_failed runs it again"
+      say(f"  {cell.label:<{width}}  {cell.id[:12]}  {reason}")
 
 
-def run(parts: list[Part]) -> list[str]:
+def run(parts: list[Part], flags: Flags) -> list[str]:
   """Runs all experiments in order; returns a line for each failure.
 
   Raises:
-    ConfigError: something else stands where results must go.
+    ConfigError: something else stands where results must go, or no cell has
+      an id that was asked for.
   """
+  chosen = _chosen(parts, flags)
   if obstacles := [line for part in parts for line in part.store.obstacles()]:
     raise ConfigError(list(dict.fromkeys(obstacles)))
-  failures: list[str] = []
-  folders: dict[str, Path] = {}
-  written: list[Path] = []
   # Processes that do runs inherit it.
   os.environ[provenance.COMMAND] = json.dumps(sys.orig_argv)
-  for number, part in enumerate(parts, start=1):
-    say(_head(part, number, len(parts)))
-    folders[part.name] = part.store.folder
-    if part.cells.cells:
-      failures += _run_cells(part)
+  failures: list[str] = []
+  written: list[Path] = []
+  for number, (part, cells) in enumerate(zip(parts, chosen, strict=True)):
+    if not cells and part.cells.cells:
+      continue
+    say(_head(parts, number, cells))
+    if cells:
+      failures += _run_cells(part, cells, flags)
+    if failures and flags.fail_fast:
+      say("\nstopped at the first failure, as asked")
+      break
     if part.then is not None:
-      failures += _call_then(part, folders, written)
+      failures += _call_then(part, parts, flags, written)
   if failures:
     say("\nfailed:")
     for line in failures:
       say(f"  {line}")
-  places = [folder for folder in folders.values() if folder.is_dir()]
+  places = [part.store.folder for part in parts if part.store.folder.is_dir()]
   where = ", ".join(map(str, [*places, *written]))
   say(f"\nresults: {where}")
   return failures
 
 
-def _head(part: Part, number: int, total: int) -> str:
-  block = f"\n[{number}/{total}] {part.name.partition('/')[2]}: "
+def _chosen(parts: list[Part], flags: Flags) -> list[tuple[Cell, ...]]:
+  """The cells of each experiment that this command runs."""
+  chosen = [part.cells.cells for part in parts]
+  unknown = [
+      f"--cell={start}: no cell has this id; --dry_run shows them"
+      for start in flags.cells
+      if not any(choice.with_ids(cells, [start]) for cells in chosen)
+  ]
+  if unknown:
+    raise ConfigError(unknown)
+  if flags.share:
+    chosen = [choice.share(cells, *flags.share) for cells in chosen]
+  if flags.cells:
+    chosen = [choice.with_ids(cells, flags.cells) for cells in chosen]
+  return chosen
+
+
+def _head(parts: list[Part], number: int, chosen: Sequence[Cell]) -> str:
+  part = parts[number]
+  block = f"\n[{number + 1}/{len(parts)}] {part.experiment.block}: "
   count = len(part.cells.cells)
   cells = f"{count} cell" + ("" if count == 1 else "s")
+  if len(chosen) < count:
+    cells = f"{len(chosen)} of {cells}"
   if not count:
     cells = f"reads {part.experiment.reads.partition('/')[2]}"
   merged = part.cells.merged
   note = f" ({merged} merged with an equal one)" if merged else ""
-  return (block if total > 1 else "") + cells + note
+  return (block if len(parts) > 1 else "") + cells + note
 
 
-def _run_cells(part: Part) -> list[str]:
+def _run_cells(
+    part: Part, cells: Sequence[Cell], flags: Flags
+) -> list[str]:
   """Runs what is not done and compares; a line for each failure."""
-  work = Work(part, say)
+  from pdjax.cli.comparison import compare
+
+  work = Work(part, cells, flags, say)
   work.run()
   try:
-    _compare(part, work.runs)
+    compare(part, work.runs, say)
   except OSError as error:  # a full disk; the runs themselves are whole
     return [*work.failures, f"{part.name}: {message_of(error)}"]
   return work.failures
 
 
-def _compare(part: Part, runs: dict[str, Path]) -> None:
-  """Rewrites what is over all runs, and shows this experiment's cells."""
-  from pdjax.cli import compare, figures
-
-  for line in part.store.write_summary(_description(part)):
-    say(f"! left out of the summary, damaged: {line}")
-  finished = [
-      compare.Finished(
-          label=cell.label, folder=runs[cell.id], slo=cell.run.slo
-      )
-      for cell in part.cells.cells
-      if cell.id in runs
-  ]
-  if finished:
-    say("\n" + compare.tables(finished))
-    if checks := proof([(one.label, one.folder) for one in finished]):
-      say("\n" + checks)
-    figures.draw(part.name, finished, part.store.folder / "figures")
-
-
-def _description(part: Part) -> dict:
-  """What `experiment.json` holds."""
-  cells = [
-      {
-          "cell": cell.id,
-          "label": cell.label,
-          "case": cell.case,
-          "swept": cell.swept,
-          "repeat": cell.repeat,
-      }
-      for cell in part.cells.cells
-  ]
-  return {
-      "name": part.name,
-      "question": part.question,
-      "cells": cells,
-      "merged": part.cells.merged,
-  }
-
-
 def _call_then(
-    part: Part, folders: dict[str, Path], written: list[Path]
+    part: Part, parts: list[Part], flags: Flags, written: list[Path]
 ) -> list[str]:
-  """Calls a reader of results; a path it returns is a file it wrote."""
+  """Calls a reader of results; a path it returns is a file it wrote.
+
+  A command that was to run a share of the cells leaves it to the one that
+  finds all of them done.
+  """
   assert part.then is not None
-  folder = folders[part.experiment.reads or part.name]
+  read = part.experiment.reads or part.name
+  (source,) = (other for other in parts if other.name == read)
+  if flags.share or flags.cells:
+    if undone := _undone(source):
+      say(f"  {part.experiment.then} waits for {undone} more cells")
+      return []
   try:
-    made = part.then(folder, say)
+    made = part.then(source.store.folder, say)
   except KeyboardInterrupt:
     raise
   except BaseException as error:  # a reader of results must not lose them
@@ -137,3 +152,11 @@ def _call_then(
   if isinstance(made, Path):
     written.append(made)
   return []
+
+
+def _undone(part: Part) -> int:
+  """Cells without a finished run."""
+  return sum(
+      part.store.find(cell, made_by(cell)).run is None
+      for cell in part.cells.cells
+  )

@@ -2,14 +2,16 @@
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pdjax.cli import cell as cell_module
+from pdjax.cli.flags import Flags
 from pdjax.cli.plan import Part, made_by
+from pdjax.cli.remaining import Remaining
 from pdjax.cli.remake import NotExact, remake
 from pdjax.metrics import provenance
-from pdjax.sweep import jsonfile, launch, runfiles
+from pdjax.sweep import choice, jsonfile, launch, runfiles
 from pdjax.sweep.cells import Cell
 from pdjax.sweep.worker import message_of
 
@@ -17,11 +19,13 @@ Say = Callable[[str], None]
 
 
 class Work:
-  """The cells of one experiment on their way to finished runs."""
+  """Some cells of an experiment on their way to finished runs."""
 
-  def __init__(self, part: Part, say: Say):
-    self._part, self._say = part, say
-    self._width = width_of(part)
+  def __init__(
+      self, part: Part, cells: Sequence[Cell], flags: Flags, say: Say
+  ):
+    self._part, self._cells, self._flags = part, cells, flags
+    self._say, self._width = say, width_of(part)
     self.runs: dict[str, Path] = {}
     """Folders of finished cells by their ids."""
     self.failures: list[str] = []
@@ -29,22 +33,58 @@ class Work:
 
   def run(self) -> None:
     """Runs what is due; of cells that differ in the SLO alone, the first."""
-    due = [cell for cell in self._part.cells.cells if self._is_due(cell)]
+    due = [cell for cell in self._cells if self._is_due(cell)]
+    self._remaining = Remaining(due)
     try:
-      while due := self._not_made_again(due):
+      if self._flags.rerun:
+        self._serve(due)
+        return
+      while (due := self._not_made_again(due)) and not self.stopped:
         works = {cell.work_id: cell for cell in reversed(due)}
         self._serve([cell for cell in due if works[cell.work_id] is cell])
         due = [cell for cell in due if works[cell.work_id] is not cell]
     finally:
       self._part.store.clear()
 
+  @property
+  def stopped(self) -> bool:
+    """Whether a failure has ended the work."""
+    return self._flags.fail_fast and bool(self.failures)
+
   def _serve(self, cells: list[Cell]) -> None:
     outcomes = launch.launch(
-        cells, self._begin, "pdjax.cli.cell:run_cell", self._tell
+        choice.in_order(cells, self._flags.order, self._part.name),
+        self._begin, "pdjax.cli.cell:run_cell", self._tell,
     )
     with contextlib.closing(outcomes):
       for outcome in outcomes:
         self._keep(outcome)
+        if self.stopped:
+          return
+
+  def _is_due(self, cell: Cell) -> bool:
+    found = self._part.store.find(cell, made_by(cell))
+    if self._flags.rerun:
+      return True
+    if found.run:
+      self.runs[cell.id] = found.run
+      self._tell(cell, "done before")
+      return False
+    if self._flags.retry_failed or not self._failed_before(cell):
+      if found.reason != "new":
+        self._tell(cell, f"runs again, {found.reason}")
+      return True
+    return False
+
+  def _failed_before(self, cell: Cell) -> bool:
+    failure = self._part.store.failure(cell, made_by(cell))
+    if failure is None:
+      return False
+    self._tell(
+        cell, f"failed before: {failure.message}; --retry_failed runs it again"
+    )
+    self._add_failure(cell, f"{failure.message} {_see(failure.folder)}")
+    return True
 
   def _not_made_again(self, cells: list[Cell]) -> list[Cell]:
     """Cells whose metrics cannot be made from the log of a finished run."""
@@ -64,25 +104,18 @@ class Work:
       return False
     _place(folder, store.folder / "runs" / cell.folder_name)
     self.runs[cell.id] = store.finish(cell, folder, made, finished=_now())
-    self._tell(cell, f"metrics made from the log of {source.name}")
+    left = self._remaining.end(cell)
+    self._tell(cell, f"metrics made from the log of {source.name}{left}")
     return True
-
-  def _is_due(self, cell: Cell) -> bool:
-    found = self._part.store.find(cell, made_by(cell))
-    if found.run:
-      self.runs[cell.id] = found.run
-      self._tell(cell, "done before")
-    elif found.reason != "new":
-      self._tell(cell, f"runs again, {found.reason}")
-    return found.run is None
 
   def _begin(self, cell: Cell) -> Path | None:
     """A folder for a cell whose turn has come."""
+    self._remaining.begin(cell)
     found = self._part.store.find(cell, made_by(cell))
-    if found.run is None:
+    if found.run is None or self._flags.rerun:
       return self._part.store.begin(cell)
     self.runs[cell.id] = found.run
-    self._tell(cell, "done by another process")
+    self._tell(cell, f"done by another process{self._remaining.end(cell)}")
     return None
 
   def _keep(self, outcome: launch.Outcome) -> None:
@@ -94,7 +127,8 @@ class Work:
     if message:
       self._fail(outcome, message)
     else:
-      self._tell(cell, f"done in {outcome.seconds:.0f} s")
+      left = self._remaining.end(cell)
+      self._tell(cell, f"done in {outcome.seconds:.0f} s{left}")
 
   def _finish(self, cell: Cell, folder: Path | None) -> str:
     """Keeps a run; returns what is wrong with it."""
@@ -109,7 +143,7 @@ class Work:
     store = self._part.store
     _place(folder, store.folder / "runs" / cell.folder_name)
     self.runs[cell.id] = store.finish(
-        cell, folder, made_by(cell), finished=_now()
+        cell, folder, made_by(cell), replace=self._flags.rerun, finished=_now()
     )
     return ""
 
@@ -119,12 +153,13 @@ class Work:
       kept = self._part.store.fail(
           cell, message, outcome.folder, made_by(cell), lasting=outcome.lasting
       )
-      log = kept / runfiles.LOG
-      told = log.is_file() and log.stat().st_size
-      message += f" (see {log if told else kept})"
+      message += f" {_see(kept)}"
     except OSError as error:
       message += f" (not recorded: {error})"
-    self._tell(cell, f"FAILED: {message}")
+    self._tell(cell, f"FAILED: {message}{self._remaining.end(cell)}")
+    self._add_failure(cell, message)
+
+  def _add_failure(self, cell: Cell, message: str) -> None:
     self.failures.append(f"{self._part.name} {cell.label}: {message}")
 
   def _tell(self, cell: Cell, text: str) -> None:
@@ -134,6 +169,13 @@ class Work:
 def width_of(part: Part) -> int:
   """Of the longest label."""
   return max((len(cell.label) for cell in part.cells.cells), default=0)
+
+
+def _see(failed: Path) -> str:
+  """Where more is to be found about a failure."""
+  log = failed / runfiles.LOG
+  told = log.is_file() and log.stat().st_size
+  return f"(see {log if told else failed})"
 
 
 def _place(temporary: Path, final: Path) -> None:

@@ -28,7 +28,11 @@ from pdjax.sweep import jsonfile, runfiles, temporary
 from pdjax.sweep.cells import Cell
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-_OWN = ("experiment.json", "summary.json", "summary.csv")
+_LOCK, FIGURES_LOCK = ".lock", ".lock-figures"
+"""The second for the figures, which take long to draw."""
+_OWN = (
+    "experiment.json", "summary.json", "summary.csv", _LOCK, FIGURES_LOCK,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Store:
     """A line for each thing that stands where results must go."""
     above = next(filter(os.path.lexists, self.folder.parents))
     folders = (above, self.folder, self._runs, self._failed, self._figures)
-    files = [self.folder / name for name in (*_OWN, ".lock")]
+    files = [self.folder / name for name in _OWN]
     return [
         f"{path}: results go there, but it is no folder that can be written to"
         for path in folders
@@ -135,7 +139,7 @@ class Store:
         | {"state": "done", "made_by": made_by}
         | {"files": runfiles.listed(folder)},
     )
-    with self._lock():
+    with self.locked():
       there = None if replace else self.find(cell, made_by).run
       if there is None:
         there = self._take_place(cell, folder)
@@ -232,7 +236,7 @@ class Store:
       A line for each damaged run that is left out.
     """
     self.folder.mkdir(parents=True, exist_ok=True)
-    with self._lock():
+    with self.locked():
       for old in self.folder.glob(".tmp-*"):  # of a process that was killed
         old.unlink(missing_ok=True)
       rows, left_out = self.rows()
@@ -245,8 +249,9 @@ class Store:
     return runs_of(self.folder)
 
   @contextlib.contextmanager
-  def _lock(self) -> Iterator[None]:
-    with open(self.folder / ".lock", "w") as file:
+  def locked(self, name: str = _LOCK) -> Iterator[None]:
+    """While this process alone does what the lock is for."""
+    with open(self.folder / name, "w") as file:
       try:
         fcntl.flock(file, fcntl.LOCK_EX)
       except OSError as error:

@@ -67,5 +67,24 @@ def test_only_is_a_field_with_values():
   assert (flags.only, errors) == ([("case", "a b"), ("cluster.tp", "2")], [])
 
 
+@pytest.mark.parametrize("text", ["0/4", "5/4", "1", "a/b", "1/2/3", "1/0"])
+def test_a_share_is_one_of_so_many(text):
+  _, (line,) = parse(["--config=x", f"--shard={text}"])
+  assert line.startswith(f"--shard={text}: expected I/N with I from 1 to N")
+  assert parse(["--config=x", "--shard=4/4"])[0].share == (4, 4)
+
+
+def test_an_order_is_given_or_shuffled():
+  assert parse(["--order=random"])[1] == [
+      "--order=random: expected given or shuffled"
+  ]
+  assert parse(["--order=given"])[0].order == "given"
+
+
+def test_cells_add_up():
+  flags, errors = parse(["--cell=a", "--cell", "b", "--cell="])
+  assert flags.cells == ["a", "b"] and errors == ["--cell: needs a value"]
+
+
 def test_all_mistakes_are_told():
   assert len(parse(["--a", "b", "--dryrun", "--sweep=1"])[1]) == 4

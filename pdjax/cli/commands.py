@@ -1,0 +1,39 @@
+"""`--print_commands`: a command for each cell, for whatever runs commands."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from pdjax.cli.plan import Part, made_by
+from pdjax.sweep.cells import Cell
+
+_PYTHON = ("python", "-m", "pdjax.experiment")
+_DROPPED = ("print_commands", "noprint_commands", "shard", "cell")
+"""Flags that choose what is printed."""
+
+
+def commands(
+    arguments: Sequence[str], chosen: Sequence[tuple[Part, Sequence[Cell]]]
+) -> Iterator[str]:
+  """A line for each cell that is not done; it runs that cell and no other.
+
+  Args:
+    arguments: of the command that prints them.
+    chosen: experiments, each with some of its cells.
+  """
+  kept = list(_kept(arguments))
+  for part, cells in chosen:
+    for cell in cells:
+      if part.store.find(cell, made_by(cell)).run is None:
+        yield shlex.join([*_PYTHON, *kept, f"--cell={cell.id[:12]}"])
+
+
+def _kept(arguments: Sequence[str]) -> Iterator[str]:
+  """The arguments without the flags dropped, nor their values."""
+  rest = list(arguments)
+  while rest:
+    argument = rest.pop(0)
+    name, equals, _ = argument.removeprefix("--").partition("=")
+    if not argument.startswith("--") or name not in _DROPPED:
+      yield argument
+    elif name in ("shard", "cell") and not equals:
+      rest.pop(0)
