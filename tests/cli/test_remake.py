@@ -23,7 +23,12 @@ def only_run(folder, top, limit):
   return run
 
 
-@pytest.mark.parametrize("more", [(), (SPLIT, DISAGGREGATED)])
+STEADY = ("--config.workload.protocol=steady",
+          "--config.workload.num_requests=none",
+          "--config.workload.duration_s=2")
+
+
+@pytest.mark.parametrize("more", [(), (SPLIT, DISAGGREGATED), STEADY])
 def test_a_run_made_again_is_the_run_it_would_have_been(command, folder, more):
   command(*more)
   _, out, _ = command(SLO, *more)
