@@ -272,6 +272,12 @@ class Workload:
   """Longer answers are cut to this; the count is recorded."""
   max_tokens: int | None = None
   """What requests declare; None declares each one's true length."""
+  cancel_fraction: float = 0.0
+  """Share of requests whose clients give up, unless they are served first."""
+  cancel_after_s: float = 10.0
+  """Mean of the exponential wait from arrival until a client gives up."""
+  deadline_s: float | None = None
+  """Requests not finished so long after their arrival are given up."""
   stop: Literal["forced_length", "eos"] = "forced_length"
   """An answer has its true length whatever it says, or ends at an end token
   of real weights."""

@@ -34,7 +34,7 @@ SCHEMA = pa.schema(
                 "run", "steps", "repeats", "transfer", "source", "target",
                 "pages", "first_page", "end_page", "first_layer", "end_layer",
                 "moved_bytes", "arrival_ps", "prompt_tokens", "max_tokens",
-                "prefix_block_tokens",
+                "prefix_block_tokens", "deadline_ps",
             )
         ),
         *(
@@ -65,8 +65,8 @@ class Spread:
   columns: tuple[str, ...]
   split: Callable[[Sequence[Any]], Iterable[Any]]
   join: Callable[..., Iterable[Any]]
-  nullable: bool = False
-  """Whether the field may be None."""
+  nullable: frozenset[str] = frozenset()
+  """Columns that may be null."""
 
 
 def _nested(
@@ -108,7 +108,7 @@ def _range(first: str, end: str, *, nullable: bool = False) -> Spread:
           None if pair[0] is None else pair
           for pair in zip(firsts.to_pylist(), ends.to_pylist(), strict=True)
       ),
-      nullable,
+      nullable=frozenset({first, end} if nullable else ()),
   )
 
 
@@ -116,7 +116,7 @@ def _split_requests(requests: Sequence[Request]) -> Iterable[Any]:
   return zip(
       *(
           (r.id, r.arrival_ps, r.prompt_tokens, r.max_tokens, r.prefix_ids,
-           r.prefix_block_tokens)
+           r.prefix_block_tokens, r.deadline_ps)
           for r in requests
       ),
       strict=True,
@@ -125,7 +125,9 @@ def _split_requests(requests: Sequence[Request]) -> Iterable[Any]:
 
 def _join_requests(*columns: pa.Array) -> Iterable[Request]:
   rows = zip(*(column.to_pylist() for column in columns), strict=True)
-  for id, arrival_ps, prompt_tokens, max_tokens, prefix_ids, block in rows:
+  for (
+      id, arrival_ps, prompt_tokens, max_tokens, prefix_ids, block, deadline_ps
+  ) in rows:
     yield Request(
         id=id,
         arrival_ps=arrival_ps,
@@ -133,16 +135,18 @@ def _join_requests(*columns: pa.Array) -> Iterable[Request]:
         max_tokens=max_tokens,
         prefix_ids=tuple(prefix_ids),
         prefix_block_tokens=block,
+        deadline_ps=deadline_ps,
     )
 
 
 _REQUEST = Spread(
     (
         "request", "arrival_ps", "prompt_tokens", "max_tokens", "prefix_ids",
-        "prefix_block_tokens",
+        "prefix_block_tokens", "deadline_ps",
     ),
     _split_requests,
     _join_requests,
+    nullable=frozenset({"deadline_ps"}),
 )
 
 _SEGMENTS = _nested(

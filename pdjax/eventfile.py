@@ -132,10 +132,10 @@ def _entries(kind: type, part: pa.Table) -> Iterable[ev.Entry]:
   for field in dataclasses.fields(kind):
     spread = SPREAD.get((kind, field.name))
     names = spread.columns if spread else (field.name,)
+    nullable = spread.nullable if spread else ()
     columns = [part[name].combine_chunks() for name in names]
-    if any(column.null_count for column in columns) and not (
-        spread and spread.nullable
-    ):
-      raise EventFileError(f"{kind.__name__} without {field.name}")
+    for name, column in zip(names, columns, strict=True):
+      if column.null_count and name not in nullable:
+        raise EventFileError(f"{kind.__name__} without {name}")
     fields.append(spread.join(*columns) if spread else columns[0].to_pylist())
   return map(typing.cast(Any, kind), *fields)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pdjax.request import Request
 from pdjax.segments import Segment
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 # Events. -------------------------------------------------------------------
@@ -75,7 +75,7 @@ class TransferEnded:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cancelled:
-  """The client no longer wants the answer."""
+  """The client no longer wants the answer of a request that has not ended."""
 
   at_ps: int
   request: int
@@ -83,7 +83,7 @@ class Cancelled:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Deadline:
-  """A request's deadline passed."""
+  """The deadline of a request that has not ended passed."""
 
   at_ps: int
   request: int

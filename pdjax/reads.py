@@ -200,6 +200,11 @@ _READS = (
         lambda run: arrival_of(run.workload) == "gamma",
         "only gamma arrivals have a coefficient of variation",
     ),
+    _Reads(
+        ("workload.cancel_after_s",),
+        lambda run: run.workload.cancel_fraction > 0,
+        "workload.cancel_fraction=0 draws no cancellation",
+    ),
     *(
         _Reads((f"workload.{name}.{field}",), _lengths(name, *kinds), reason)
         for name in ("prompt", "output")

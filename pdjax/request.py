@@ -25,6 +25,8 @@ class Request:
   max_tokens: int
   prefix_ids: tuple[int, ...] = ()
   prefix_block_tokens: int = 0
+  deadline_ps: int | None = None
+  """When it is given up unless it has finished; declared on arrival."""
 
   def __post_init__(self):
     if self.prompt_tokens < 1:
@@ -33,6 +35,17 @@ class Request:
       raise ValueError(f"{self.id=}: {self.max_tokens=} must be at least 1")
     if self.arrival_ps < 0:
       raise ValueError(f"{self.id=}: {self.arrival_ps=} must not be negative")
+    if self.deadline_ps is not None and self.deadline_ps <= self.arrival_ps:
+      raise ValueError(f"{self.id=}: {self.deadline_ps=} is not after arrival")
+
+  def arriving_at(self, arrival_ps: int) -> "Request":
+    """The same asked at another time; its deadline moves along."""
+    deadline_ps = self.deadline_ps
+    if deadline_ps is not None:
+      deadline_ps += arrival_ps - self.arrival_ps
+    return dataclasses.replace(
+        self, arrival_ps=arrival_ps, deadline_ps=deadline_ps
+    )
 
 
 class State(enum.Enum):

@@ -15,7 +15,7 @@ from tests.metrics.scripted import hand_made, simulated
 PLAIN = Request(id=3, arrival_ps=2**62, prompt_tokens=1, max_tokens=2)
 PREFIXED = Request(
     id=0, arrival_ps=0, prompt_tokens=1000, max_tokens=7,
-    prefix_ids=(5, 2**40), prefix_block_tokens=512,
+    prefix_ids=(5, 2**40), prefix_block_tokens=512, deadline_ps=2**50,
 )
 SEGMENTS = (Segment(2, 10**12, 7), Segment(1, 5, -3))
 ENTRIES: tuple[ev.Entry, ...] = (
@@ -115,8 +115,8 @@ def test_foreign_files_are_refused(tmp_path):
         ("kind", 0, "Nonsense", "no entry is called 'Nonsense'"),
         ("kind", 0, "Woke", "Woke without"),
         ("worker", 2, None, "StepEnded without worker"),
-        ("segment_steps", 2, None, "StepEnded without segments"),
-        ("prompt_tokens", 0, None, "Arrived without request"),
+        ("segment_steps", 2, None, "StepEnded without segment_steps"),
+        ("prompt_tokens", 0, None, "Arrived without prompt_tokens"),
         ("prompt_tokens", 0, 0, "must be at least 1"),
     ],
 )

@@ -18,18 +18,12 @@ from pdjax.engine.answers import Answers
 from pdjax.engine.clock import Clock
 from pdjax.engine.control import RunControl
 from pdjax.engine.crew import Crew, Progress
-from pdjax.engine.orders import (
-    GatherOrder,
-    Landed,
-    Passed,
-    Report,
-    RunOver,
-    Said,
-)
+from pdjax.engine.orders import Landed, Passed, Report, RunOver, Said
 from pdjax.engine.replica import Replica
 from pdjax.engine.sampling import fits, own
 from pdjax.engine.steps import Padding
 from pdjax.engine.stopping import stops_of
+from pdjax.engine.transit import Transit
 from pdjax.mesh import Device
 from pdjax.models.sizes import spec_of
 from pdjax.schedule.worker import Run
@@ -99,7 +93,7 @@ class EngineBackend:
         tells=heard is not None,
     )
     self._controls: dict[int, RunControl] = {}
-    self._transfers: dict[int, events.Transfer] = {}
+    self._transit = Transit()
     self._running = 0
     try:
       self._crew.prepare(progress)
@@ -139,7 +133,7 @@ class EngineBackend:
       ValueError: a request is longer than what has been compiled for, or drawn
         in a way that has not been.
     """
-    if self._running or self._transfers:
+    if self._running or self._transit:
       raise RuntimeError("the last run is not over")
     limits = capacity.limits_of(self.run, self._spec, workload)
     for new, old in zip(limits, self._limits, strict=True):
@@ -187,7 +181,7 @@ class EngineBackend:
   def _next_event(self) -> events.Event | None:
     while True:
       due_ps = self._agenda.due_ps
-      if due_ps is None and not self._running and not self._transfers:
+      if due_ps is None and not self._running and not self._transit:
         return None
       wait_s = None
       if due_ps is not None:
@@ -215,8 +209,8 @@ class EngineBackend:
       case events.Step():
         self._start_run(world.workers[command.worker].runs, command.worker)
       case events.Transfer():
-        self._transfers[command.transfer] = command
-        self._crew.workers[command.source].submit(_gather(command, world))
+        order = self._transit.start(command, world)
+        self._crew.workers[command.source].submit(order)
       case events.Wake():
         self._agenda.wake(command.at_ps)
       case events.Reject() | events.Abort() | events.Fail():
@@ -302,25 +296,8 @@ class EngineBackend:
           self._agenda.ended(request, now_ps)
         return outcomes.step_ended(now_ps, report, finished)
       case Passed():
-        request = self._transfers[report.transfer].request
-        return events.TransferProgressed(
-            now_ps, report.transfer, request, report.stage
-        )
+        return self._transit.passed(now_ps, report)
       case Landed():
-        command = self._transfers.pop(report.transfer)
-        source = self._crew.workers[command.source].replica
-        return outcomes.transfer_ended(
-            now_ps, report, command, source.config.page_bytes
-        )
+        source = self._crew.workers[self._transit.source(report)].replica
+        return self._transit.land(now_ps, report, source.config.page_bytes)
     raise ValueError(f"no event for {report}")
-
-
-def _gather(command: events.Transfer, world: World) -> GatherOrder:
-  pages = world.progress[command.request].pages
-  first, last = command.pages
-  return GatherOrder(
-      command.transfer,
-      tuple(pages[command.source][first:last]),
-      command.target,
-      tuple(pages[command.target][first:last]),
-  )

@@ -1,12 +1,12 @@
-"""What the threads report, said in the scheduler's vocabulary.
+"""What a worker reports of a run, said in the scheduler's vocabulary.
 
-Units: `_ps` integer picoseconds from the start of the run, `_bytes` bytes.
+Units: `_ps` integer picoseconds from the start of the run.
 """
 
 import itertools
 
-from pdjax.engine.orders import Landed, RunOver
-from pdjax.events import StepEnded, Transfer, TransferEnded
+from pdjax.engine.orders import RunOver
+from pdjax.events import StepEnded
 from pdjax.segments import Segment
 
 
@@ -28,22 +28,4 @@ def step_ended(
       steps=len(segments),
       segments=segments,
       finished=finished,
-  )
-
-
-def transfer_ended(
-    now_ps: int, landed: Landed, command: Transfer, page_bytes: int
-) -> TransferEnded:
-  """A transfer is over.
-
-  Its bytes are the pages that left the source, copies of heads included and
-  the padding of staging arrays left out; `page_bytes` is of the source's pool.
-  """
-  first, last = command.pages
-  return TransferEnded(
-      at_ps=now_ps,
-      transfer=landed.transfer,
-      request=command.request,
-      moved_bytes=(last - first) * page_bytes,
-      failure=landed.failure,
   )

@@ -70,8 +70,15 @@ def caveats(
 
 
 def notes(table: RequestTable, summary: Mapping[str, Any]) -> list[str]:
-  """How fine the figures are; `table` has the measured requests."""
+  """How fine the figures are, and whom they leave out.
+
+  `table` has the measured requests.
+  """
   lines = _unsteady(table) if table.window else []
+  if summary["aborted"]:
+    lines.append(
+        f"{summary['aborted']} requests given up by their clients, in no SLO"
+    )
   for at in (99, 90):
     names = [
         name.removeprefix(f"p{at}_").removesuffix("_ms")
@@ -138,7 +145,7 @@ def _from_requests(
     table: RequestTable, summary: Mapping[str, Any]
 ) -> list[str]:
   lines = []
-  missing = summary["sent"] - summary["completed"]
+  missing = summary["sent"] - summary["completed"] - summary["aborted"]
   if missing:
     lines.append(f"{missing} of {summary['sent']} requests did not finish")
   lines += _late(summary)

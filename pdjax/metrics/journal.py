@@ -85,7 +85,8 @@ class Journal:
   """`flag` is 1 where the bytes arrived; paired with the starts. Transfers of
   one request that overlap count as one."""
   refusals: Marks
-  """Rejected (`flag` 0), aborted (1) or failed (2)."""
+  """Rejected (`flag` 0), aborted (1), failed (2), or failed because its
+  deadline had passed (3)."""
   end_ps: int
   """Time of the last entry."""
 
@@ -98,6 +99,7 @@ def read_journal(log: ev.Log) -> Journal:
   steps: dict[int, tuple[int, ev.Step]] = {}
   ended: list[tuple[int, ev.StepEnded]] = []
   drops, refusals = [], []
+  late: set[int] = set()
   lanes = _TransferSpans(row_of)
   at_ps = 0
   for place, (at_ps, entry) in enumerate(log):
@@ -108,10 +110,13 @@ def read_journal(log: ev.Log) -> Journal:
         ended.append((place, entry))
       case ev.Transfer() | ev.TransferEnded():
         lanes.note(place, at_ps, entry)
+      case ev.Deadline():
+        late.add(entry.request)
       case ev.Preempt():
         drops.append((row_of[entry.request], at_ps, place, 0))
       case ev.Reject() | ev.Abort() | ev.Fail():
         kind = (ev.Reject, ev.Abort, ev.Fail).index(type(entry))
+        kind += isinstance(entry, ev.Fail) and entry.request in late
         refusals.append((row_of[entry.request], at_ps, place, kind))
   ran = [steps[end.run] for _, end in ended]
   return Journal(

@@ -23,8 +23,8 @@ from pdjax.metrics.tokens import Lives, Tokens, nulls, read_lives, read_tokens
 from pdjax.metrics.weighted import Weighted
 from pdjax.window import Window, window_of
 
-REFUSALS = np.array(["rejected", "aborted", "failed"])
-STATES = ("finished", "rejected", "aborted", "failed", "unfinished")
+REFUSALS = np.array(["rejected", "aborted", "failed", "late"])
+STATES = ("finished", "rejected", "aborted", "late", "failed", "unfinished")
 
 
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
@@ -53,6 +53,11 @@ class RequestTable:
   @property
   def finished(self) -> np.ndarray:
     return self.columns["state"] == "finished"
+
+  @property
+  def wanted(self) -> np.ndarray:
+    """Which requests their clients did not give up: what an SLO counts."""
+    return self.columns["state"] != "aborted"
 
   def sample(self, metric: str) -> Weighted:
     """A metric of all finished requests, in nanoseconds.

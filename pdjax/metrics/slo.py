@@ -8,8 +8,9 @@ P99 of token gaps; MLPerf: P99 of TTFT and of TPOT each; Mooncake: mean of the
 worst tenth of gaps). An SLO is met when enough requests are good and every
 run term holds.
 
-All that were sent are in the denominator: a request that was rejected, aborted
-or never finished is not good. Limits are in seconds.
+All that were sent are in the denominator, but for those that their clients gave
+up: a request that was rejected, was late, or never finished is not good. Limits
+are in seconds.
 """
 
 import dataclasses
@@ -54,7 +55,7 @@ class Outcome:
   holds: bool | None
   """None where a percentile was asked of too few values."""
   share: float | None
-  """Requests that keep it, of all sent; scope `request` only."""
+  """Wanted requests that keep it; scope `request` only."""
   value_s: float | None
   """The statistic; scope `run` only. None where there is no sample."""
 
@@ -67,7 +68,8 @@ class Verdict:
   good: int | None
   """Good requests; None without a request term."""
   attainment: float | None
-  """good / sent; None without a request term or without requests."""
+  """good / (sent - aborted by their clients); None without a request term or
+  without requests."""
   vacuous: int
   """Finished requests that kept a term for want of a second token."""
   met: bool | None
@@ -126,13 +128,13 @@ def judge(table: RequestTable, slo: SLO) -> Verdict:
     keeps, empty = keeps_term(table, term)
     kept.append(keeps)
     vacuous |= empty
-    share = _share(keeps.sum(), len(table))
+    share = _share(keeps.sum(), int(table.wanted.sum()))
     outcomes.append(
         Outcome(term, share is not None and share >= slo.attainment, share,
                 None)
     )
   good = _good(kept, slo.join)
-  attainment = None if good is None else _share(good, len(table))
+  attainment = None if good is None else _share(good, int(table.wanted.sum()))
   return Verdict(
       tuple(outcomes), good, attainment, int(vacuous.sum()),
       _met(outcomes, attainment, slo),
@@ -152,11 +154,15 @@ def _met(
 
 
 def good_requests(table: RequestTable, slo: SLO) -> np.ndarray | None:
-  """Which requests keep all request terms; None where each is by itself."""
+  """Of the wanted requests, which keep all request terms.
+
+  None where each term is by itself.
+  """
   terms = [term for term in terms_of(slo) if term.scope == "request"]
   if not terms or (slo.join == "each" and len(terms) > 1):
     return None
-  return np.logical_and.reduce([keeps_term(table, term)[0] for term in terms])
+  kept = [keeps_term(table, term)[0] for term in terms]
+  return np.logical_and.reduce(kept)[table.wanted]
 
 
 def keeps_term(

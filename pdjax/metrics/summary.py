@@ -2,7 +2,8 @@
 
 Values are numbers, words, null or lists of words, fit for JSON: what has no
 sample is null, never NaN. Latencies are of finished requests; those that did
-not finish are counted beside them and stay in every SLO's denominator.
+not finish are counted beside them and stay in every SLO's denominator, but for
+those that their clients gave up.
 
 Units: `_ms` milliseconds, `duration` and `arrival_span` seconds, rates and
 throughputs per second.

@@ -27,8 +27,12 @@ def apply(world: World, event: ev.Event) -> None:
       _end_transfer(world, event)
     case ev.Woke():
       world.touched.update(range(len(world.workers)))
-    case ev.TransferProgressed() | ev.Cancelled() | ev.Deadline():
+    case ev.TransferProgressed():
       pass
+    case ev.Cancelled() | ev.Deadline():
+      progress = world.progress.get(event.request)
+      if progress is None or progress.ended:
+        raise ValueError(f"{event}: no such request, or it has ended")
     case _:
       raise ValueError(f"no rule for {event}")
 

@@ -97,16 +97,18 @@ class Disaggregated:
 
 
 def end_unwanted(event: Event, world: World) -> Iterator[Command]:
-  """Aborts what its client cancelled or whose deadline passed.
+  """Ends what its client cancelled or whose deadline passed.
 
-  A request in a decode run is let go after the step in flight.
+  A request in a decode run is let go after the step in flight, one in a
+  transfer when that is over.
   """
-  if not isinstance(event, Cancelled | Deadline):
+  if isinstance(event, Cancelled):
+    yield Abort(event.request, "cancelled")
+  elif isinstance(event, Deadline):
+    yield Fail(event.request, "deadline passed")
+  else:
     return
-  progress = world.progress.get(event.request)
-  if progress is None or progress.ended:
-    return
-  yield Abort(event.request, type(event).__name__.lower())
+  progress = world.progress[event.request]
   if progress.step is not None and progress.worker is not None:
     yield from interrupt(world.workers[progress.worker])
 

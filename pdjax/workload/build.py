@@ -17,7 +17,14 @@ from pdjax.reads import arrival_of, timed
 from pdjax.request import Request
 from pdjax.unknown import known
 from pdjax.window import window_of
-from pdjax.workload import arrivals, conditions, lengths, timing, traces
+from pdjax.workload import (
+  arrivals,
+  conditions,
+  lengths,
+  patience,
+  timing,
+  traces,
+)
 from pdjax.workload.arrivals import PS_PER_S
 from pdjax.workload.columns import Columns
 from pdjax.workload.kept import Ask
@@ -196,28 +203,38 @@ def _declared(
   known = np.minimum(columns.output_tokens, declared)
   if workload.stop == "eos":
     known = declared
-  requests = _requests(columns, declared)
+  requests = _requests(
+      columns, declared, patience.deadlines_ps(workload, columns)
+  )
   outputs = tuple(known.tolist())
   behaviour = timing.behaviour_of(workload, len(columns))
+  cancels = patience.cancel_after_ps(workload, columns)
   return Workload(
       requests,
       outputs,
       {
-          "content_sha256": content_sha256(requests, outputs, behaviour),
+          "content_sha256": content_sha256(
+              requests, outputs, behaviour, cancels
+          ),
           **conditions.of_rules(workload, long, columns),
+          **patience.conditions(workload, requests, cancels),
           **source,
       },
       behaviour,
       window_of(workload),
+      cancels,
   )
 
 
-def _requests(columns: Columns, declared: np.ndarray) -> tuple[Request, ...]:
+def _requests(
+    columns: Columns, declared: np.ndarray, deadlines_ps: list[int | None]
+) -> tuple[Request, ...]:
   rows = zip(
       columns.arrival_ps.tolist(),
       columns.prompt_tokens.tolist(),
       declared.tolist(),
       columns.prefix_ids or ((),) * len(columns),
+      deadlines_ps,
       strict=True,
   )
   return tuple(
@@ -228,8 +245,9 @@ def _requests(columns: Columns, declared: np.ndarray) -> tuple[Request, ...]:
           max_tokens=max_tokens,
           prefix_ids=prefix_ids,
           prefix_block_tokens=columns.prefix_block_tokens if prefix_ids else 0,
+          deadline_ps=deadline_ps,
       )
-      for id, (arrival_ps, prompt_tokens, max_tokens, prefix_ids) in enumerate(
-          rows
-      )
+      for id, (
+          arrival_ps, prompt_tokens, max_tokens, prefix_ids, deadline_ps
+      ) in enumerate(rows)
   )

@@ -13,12 +13,15 @@ Request numbers follow the order of arrival. Units: `_ps` integer picoseconds.
 
 import dataclasses
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pdjax.clients import ClientEvent, Clients
 from pdjax.events import Arrived, Cancelled
 from pdjax.request import Request
 from pdjax.window import Window
+from pdjax.workload.impatient import Impatient
+
+NOBODY: Mapping[int, int] = {}
 
 
 class Open:
@@ -64,6 +67,7 @@ class Users:
     self._sending_ps = list(behaviour.first_ps)
     heapq.heapify(self._sending_ps)
     self._sent = 0
+    self._present: set[int] = set()
     self._due = self._next()
 
   def due(self) -> Arrived | None:
@@ -71,11 +75,15 @@ class Users:
 
   def take(self) -> None:
     heapq.heappop(self._sending_ps)
+    self._present.add(self._requests[self._sent].id)
     self._sent += 1
     self._due = self._next()
 
   def ended(self, request: int, at_ps: int) -> None:
-    if self._stays[request]:
+    """The first time counts: who gave up may still be served by a step."""
+    staying = request in self._present and self._stays[request]
+    self._present.discard(request)
+    if staying:
       heapq.heappush(self._sending_ps, at_ps + self._think_ps[request])
       self._due = self._next()
 
@@ -83,7 +91,7 @@ class Users:
     if not self._sending_ps or self._sent == len(self._requests):
       return None
     at_ps, request = self._sending_ps[0], self._requests[self._sent]
-    return Arrived(at_ps, dataclasses.replace(request, arrival_ps=at_ps))
+    return Arrived(at_ps, request.arriving_at(at_ps))
 
 
 class Steady:
@@ -98,16 +106,16 @@ class Steady:
 
   def due(self) -> ClientEvent | None:
     event = self._clients.due()
-    if self._measured or (event and event.at_ps < self._window.end_ps):
+    if self._goes_on(event):
       return event
     for request in self._others:
       return Cancelled(max(self._over_ps, self._window.end_ps), request)
     return None
 
   def take(self) -> None:
-    event = self.due()
-    if isinstance(event, Cancelled):
-      del self._others[event.request]
+    event = self._clients.due()
+    if not self._goes_on(event):
+      del self._others[next(iter(self._others))]
       return
     if isinstance(event, Arrived):
       request = event.request
@@ -116,6 +124,11 @@ class Steady:
       else:
         self._others[request.id] = None
     self._clients.take()
+
+  def _goes_on(self, event: ClientEvent | None) -> bool:
+    """Whether what the clients do next is still of interest."""
+    before_end = event is not None and event.at_ps < self._window.end_ps
+    return bool(self._measured) or before_end
 
   def ended(self, request: int, at_ps: int) -> None:
     self._measured.discard(request)
@@ -128,10 +141,12 @@ def clients_of(
     requests: Sequence[Request],
     behaviour: Behaviour | None = None,
     window: Window | None = None,
+    cancel_after_ps: Mapping[int, int] = NOBODY,
 ) -> Clients:
   """Who sends `requests`, at the start of a run."""
-  if behaviour is None:
-    everyone = Open(requests)
-  else:
+  everyone: Clients = Open(requests)
+  if behaviour is not None:
     everyone = Users(requests, behaviour)
+  if cancel_after_ps or any(r.deadline_ps is not None for r in requests):
+    everyone = Impatient(everyone, cancel_after_ps)
   return Steady(everyone, window) if window else everyone

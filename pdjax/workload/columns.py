@@ -21,6 +21,10 @@ class Columns:
   prefix_ids: tuple[tuple[int, ...], ...] = ()
   """Names of each prompt's blocks; empty when no prompt names any."""
   prefix_block_tokens: int = 0
+  cancel_after_ps: np.ndarray | None = None
+  """From arrival until the client gives up, 0 if never; None if none does."""
+  deadline_after_ps: np.ndarray | None = None
+  """From arrival to the deadline, 0 without; None if none has one."""
 
   def __len__(self) -> int:
     return self.arrival_ps.size
@@ -35,6 +39,8 @@ class Columns:
         prompt_tokens=self.prompt_tokens[rows],
         output_tokens=self.output_tokens[rows],
         prefix_ids=self.prefix_ids[rows],
+        cancel_after_ps=_part(self.cancel_after_ps, rows),
+        deadline_after_ps=_part(self.deadline_after_ps, rows),
     )
 
   def before(self, end_ps: int) -> "Columns":
@@ -109,6 +115,10 @@ class Columns:
             )
         ),
     )
+
+
+def _part(column: np.ndarray | None, rows: slice) -> np.ndarray | None:
+  return None if column is None else column[rows]
 
 
 def _scaled(tokens: np.ndarray, scale: float) -> np.ndarray:

@@ -1,14 +1,16 @@
-"""Rows of CSV traces: named columns in any order, others ignored."""
+"""Rows of CSV traces: named columns in any order, others ignored.
+
+Any format may have the columns of `pdjax.workload.row.LIMITS` besides its own.
+"""
 
 import csv
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pdjax.workload.row import Row, Unusable, checked_length
+from pdjax.workload.row import LIMITS, Row, Unusable, checked_length, limits_of
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
-_SECONDS = re.compile(r"(\d{1,12})(?:\.(\d{0,30}))?", re.ASCII)
 
 
 class Names(NamedTuple):
@@ -40,6 +42,10 @@ class Parser:
           f" {header.strip()[:80]!r}"
       )
     self._places = [self._header.index(name) for name in names[:3]]
+    self._limits = {
+        name: self._header.index(name)
+        for name in LIMITS if name in self._header
+    }
 
   def row(self, line: str) -> Row:
     """One row.
@@ -65,25 +71,9 @@ class Parser:
         at_ps,
         checked_length(names.prompt, prompt_tokens),
         checked_length(names.output, output_tokens),
+        (),
+        *limits_of({name: fields[at] for name, at in self._limits.items()}),
     )
-
-
-def seconds_ps(name: str, text: str) -> int:
-  """Picoseconds of seconds with a fraction, exactly.
-
-  >>> seconds_ps("t", "1.5")
-  1500000000000
-
-  Raises:
-    ValueError: not a number of seconds from 0 up.
-  """
-  match = _SECONDS.fullmatch(text)
-  if not match:
-    raise ValueError(
-        f"{name} {text[:40]!r} is not a number of seconds from 0 up"
-    )
-  fraction = (match[2] or "").ljust(12, "0")[:12]
-  return int(match[1]) * 10**12 + int(fraction)
 
 
 def _whole(name: str, text: str) -> int:

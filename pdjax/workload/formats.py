@@ -14,8 +14,8 @@ from typing import Literal
 
 from pdjax.workload import azure, jsonrows, mooncake
 from pdjax.workload.arrivals import PS_PER_S
-from pdjax.workload.csvrows import Names, Parser, seconds_ps
-from pdjax.workload.row import Row
+from pdjax.workload.csvrows import Names, Parser
+from pdjax.workload.row import Row, seconds_ps
 
 Name = Literal[
     "azure", "mooncake", "burstgpt", "qwen", "vidur", "splitwise", "jsonl",

@@ -2,18 +2,23 @@
 
 *vLLM-style lines* have a `prompt`, or its length as `prompt_tokens` or
 `input_length`; the answer's length as `output_tokens` or `output_length`; and
-perhaps a `timestamp` in seconds. *ShareGPT* is one JSON array of objects with
-`conversations`, a list of `from` and `value`; the first two turns are a prompt
-and its answer, as vLLM's benchmark takes them. Neither says how many tokens a
-text has: four characters count as one, which suits English, and the workload's
-notes say so.
+perhaps a `timestamp` in seconds and the fields of `pdjax.workload.row.LIMITS`.
+*ShareGPT* is one JSON array of objects with `conversations`, a list of `from`
+and `value`; the first two turns are a prompt and its answer, as vLLM's
+benchmark takes them. Neither says how many tokens a text has: four characters
+count as one, which suits English, and the workload's notes say so.
 """
 
 import json
 from typing import Any
 
-from pdjax.workload.csvrows import seconds_ps
-from pdjax.workload.row import Row, Unusable, checked_length
+from pdjax.workload.row import (
+  Row,
+  Unusable,
+  checked_length,
+  limits_of,
+  seconds_ps,
+)
 
 CHARACTERS_A_TOKEN = 4
 
@@ -33,6 +38,8 @@ def line_row(line: str) -> Row:
       seconds_ps("timestamp", str(time)),
       _length(fields, _PROMPT, "prompt"),
       _length(fields, _OUTPUT, "completion"),
+      (),
+      *limits_of(fields),
   )
 
 

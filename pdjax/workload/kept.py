@@ -29,7 +29,7 @@ class Kept:
 
   def __init__(self, ask: Ask, named: bool):
     self._ask = ask
-    self._columns = [array.array("q") for _ in range(3)]
+    self._columns = [array.array("q") for _ in range(5)]
     self._ids: list[tuple[int, ...]] | None = [] if named else None
     self.rows = 0
     """Taken so far, kept or not."""
@@ -49,10 +49,13 @@ class Kept:
     end_ps = self._ask.end_ps
     if end_ps is not None and at_ps - self._earliest_ps >= end_ps:
       return
-    times, prompts, outputs = self._columns
-    times.append(min(max(at_ps, -LIMIT_PS), LIMIT_PS))
-    prompts.append(row.prompt_tokens)
-    outputs.append(row.output_tokens)
+    at_ps = min(max(at_ps, -LIMIT_PS), LIMIT_PS)
+    values = (
+        at_ps, row.prompt_tokens, row.output_tokens, row.cancel_after_ps,
+        row.deadline_after_ps,
+    )
+    for column, value in zip(self._columns, values, strict=True):
+      column.append(value)
     if self._ids is not None:
       self._ids.append(row.prefix_ids)
     most = self._ask.first
@@ -65,9 +68,9 @@ class Kept:
     return self._latest_ps - self._earliest_ps
 
   def sorted(self) -> tuple[np.ndarray, list[tuple[int, ...]]]:
-    """Columns [3, rows] in order of time, equal times in file order; ids."""
+    """Columns [5, rows] in order of time, equal times in file order; ids."""
     self._cut(self._ask.first)
-    table = np.array(self._columns, np.int64).reshape(3, -1)
+    table = np.array(self._columns, np.int64).reshape(5, -1)
     if self._ask.end_ps is None:
       return table, self._ids or []
     keep = table[0] - self._earliest_ps < self._ask.end_ps

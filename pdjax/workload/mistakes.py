@@ -11,6 +11,7 @@ from pdjax.fieldtypes import shown
 from pdjax.reads import RATED, arrival_of, timed
 from pdjax.workload.formats import FORMATS
 from pdjax.workload.lengths import MAX_TOKENS
+from pdjax.workload.row import LONGEST_S
 
 Check = Callable[[config.Workload], Iterable[str]]
 
@@ -36,6 +37,9 @@ _SCALES = {
     "length_scale": (1e-4, 1e3),
     "start_s": (0, MAX_SECONDS),
     "end_s": (0, MAX_SECONDS),
+    "cancel_fraction": (0, 1),
+    "cancel_after_s": (1e-9, LONGEST_S),
+    "deadline_s": (1e-9, LONGEST_S),
     "jitter_s": (0, 1e4),
     "think_time_s": (0, 1e6),
     "stay_probability": (0, 0.999),

@@ -4,7 +4,7 @@ JSON lines with `timestamp` (milliseconds, on coarse ticks that many requests
 share), `input_length`, `output_length` and `hash_ids`: one id for each block
 of 512 prompt tokens, the last one perhaps partial. Ids are chained: an id
 stands for its block and all blocks before it. The format is that of "Mooncake",
-Qin et al., FAST 2025.
+Qin et al., FAST 2025. A row may have the fields of `pdjax.workload.row.LIMITS`.
 """
 
 import json
@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 from pdjax.workload.arrivals import PS_PER_S
-from pdjax.workload.row import Row, checked_length
+from pdjax.workload.row import Row, checked_length, limits_of
 
 BLOCK_TOKENS = 512
 FIELDS = ("timestamp", "input_length", "output_length", "hash_ids")
@@ -54,6 +54,7 @@ class Parser:
         prompt_tokens,
         _tokens(fields, "output_length"),
         self._chained(self._block_ids(fields["hash_ids"], prompt_tokens)),
+        *limits_of(fields),
     )
 
   def _time_ps(self, value: Any) -> int:

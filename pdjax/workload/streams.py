@@ -19,6 +19,7 @@ class Stream(enum.IntEnum):
   THINKING = 3
   STAYING = 4
   JITTER = 5
+  CANCELLING = 6
 
 
 def rng_of(workload: config.Workload, stream: Stream) -> np.random.Generator:

@@ -198,7 +198,8 @@ class _Reading:
       )
 
   def _columns(self) -> Columns:
-    (at_ps, prompt_tokens, output_tokens), ids = self._kept.sorted()
+    table, ids = self._kept.sorted()
+    at_ps, prompt_tokens, output_tokens, cancel_ps, deadline_ps = table
     if self._kept.span_ps > LIMIT_PS:
       self._fail(
           f"the trace lasts longer than the limit of {LIMIT_TEXT}; are its"
@@ -210,6 +211,8 @@ class _Reading:
         output_tokens=output_tokens,
         prefix_ids=tuple(ids),
         prefix_block_tokens=self._format.block_tokens,
+        cancel_after_ps=cancel_ps,
+        deadline_after_ps=deadline_ps,
     )
 
   def _sha256(self) -> str:

@@ -8,14 +8,14 @@ Units: `_ps` integer picoseconds from the start of the run, `_tokens` tokens.
 import dataclasses
 import hashlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from pdjax.clients import Clients
 from pdjax.request import Request
 from pdjax.window import Window
-from pdjax.workload.clients import Behaviour, clients_of
+from pdjax.workload.clients import NOBODY, Behaviour, clients_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +35,9 @@ class Workload:
   """Of users whose next request waits for their last; None: times are fixed."""
   window: Window | None = None
   """What is measured; None: all of it."""
+  cancel_after_ps: Mapping[int, int] = dataclasses.field(default_factory=dict)
+  """How long after its arrival a request's client gives up unless it has been
+  served, by id, of those that do. The truth, as `output_tokens`."""
 
   def __post_init__(self):
     if len(self.requests) != len(self.output_tokens):
@@ -47,11 +50,15 @@ class Workload:
     for early, late in itertools.pairwise(self.requests):
       if early.arrival_ps > late.arrival_ps:
         raise ValueError(f"{late.id=} arrives before {early.id=}")
-
+    for id, after_ps in self.cancel_after_ps.items():
+      if not 0 <= id < len(self.requests) or after_ps < 1:
+        raise ValueError(f"{id=}: cancelled {after_ps=} after its arrival")
 
   def clients(self) -> Clients:
     """Who sends the requests, at the start of a run."""
-    return clients_of(self.requests, self.behaviour, self.window)
+    return clients_of(
+        self.requests, self.behaviour, self.window, self.cancel_after_ps
+    )
 
   @property
   def least_arrivals(self) -> int:
@@ -67,8 +74,9 @@ def content_sha256(
     requests: Sequence[Request],
     output_tokens: Sequence[int],
     behaviour: Behaviour | None = None,
+    cancel_after_ps: Mapping[int, int] = NOBODY,
 ) -> str:
-  """Hash of all that is asked and when, and of true lengths; nothing else."""
+  """Hash of all that is asked and when, and of the truth; nothing else."""
   table = [
       (
           request.arrival_ps,
@@ -83,6 +91,14 @@ def content_sha256(
   ids = itertools.chain.from_iterable(r.prefix_ids for r in requests)
   digest = hashlib.sha256(np.array(table, dtype="<i8").tobytes())
   digest.update(np.fromiter(ids, dtype="<i8").tobytes())
+  deadlines = [
+      (r.id, r.deadline_ps) for r in requests if r.deadline_ps is not None
+  ]
+  for name, limits in (
+      ("deadline", deadlines), ("cancel", sorted(cancel_after_ps.items())),
+  ):
+    if limits:
+      digest.update(name.encode() + np.array(limits, dtype="<i8").tobytes())
   if behaviour is not None:
     for column in dataclasses.astuple(behaviour):
       digest.update(np.array(column, dtype="<i8").tobytes())

@@ -1,12 +1,13 @@
 """Small simulated clusters for the laws, drawn or given."""
 
 import dataclasses
+from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
 from pdjax.clients import Clients
 from pdjax.config import Backend, Cluster, Model, Run, Strategy
-from pdjax.events import Cancelled, Log, Step, StepEnded
+from pdjax.events import Log, Step, StepEnded
 from pdjax.request import Request
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
@@ -66,15 +67,18 @@ def run_config(
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-  """What arrives, and how long the answers truly are."""
+  """What arrives, how long answers truly are, and what clients do."""
 
   requests: tuple[Request, ...]
   output_tokens: tuple[int, ...]
   behaviour: Behaviour | None = None
   window: Window | None = None
+  cancel_after_ps: Mapping[int, int] = dataclasses.field(default_factory=dict)
 
   def clients(self) -> Clients:
-    return clients_of(self.requests, self.behaviour, self.window)
+    return clients_of(
+        self.requests, self.behaviour, self.window, self.cancel_after_ps
+    )
 
 
 def load_of(*rows: tuple[int, int, int]) -> Load:
@@ -93,26 +97,38 @@ def load_of(*rows: tuple[int, int, int]) -> Load:
 
 @st.composite
 def loads(draw, max_size: int = 25) -> Load:
-  """Up to `max_size` requests, some at one instant, some declaring too much."""
+  """Up to `max_size` requests, some at one instant, some declaring too much.
+
+  In half of the loads clients give up and set deadlines.
+  """
+  limit = st.none()
+  if draw(st.booleans()):
+    limit |= st.integers(1, 2_000) | st.integers(1, 400_000)
   row = st.tuples(
       st.one_of(st.just(0), st.integers(0, 60_000)),
       st.integers(1, 150),
       st.integers(1, 50),
       st.integers(0, 20),
+      limit,
+      limit,
   )
   rows = draw(st.lists(row, min_size=1, max_size=max_size))
-  at_us, requests = 0, []
-  for index, (gap_us, prompt, output, slack) in enumerate(rows):
+  at_us, requests, cancel_after_ps = 0, [], {}
+  for index, (gap_us, prompt, output, slack, gives_up, due) in enumerate(rows):
     at_us += gap_us
+    if gives_up:
+      cancel_after_ps[index] = gives_up * US
     requests.append(
         Request(
             id=index,
             arrival_ps=at_us * US,
             prompt_tokens=prompt,
             max_tokens=output + slack,
+            deadline_ps=(at_us + due) * US if due else None,
         )
     )
-  return Load(tuple(requests), tuple(output for _, _, output, _ in rows))
+  outputs = tuple(output for _, _, output, *_ in rows)
+  return Load(tuple(requests), outputs, cancel_after_ps=cancel_after_ps)
 
 
 @st.composite
@@ -139,14 +155,12 @@ def world_for(run: Run) -> World:
 
 
 def serve_load(
-    run: Run, load: Load, policy=None, watch=None, cancels=()
+    run: Run, load: Load, policy=None, watch=None
 ) -> tuple[Log, World]:
-  """Serves a load; `cancels` are pairs of (time in ps, request)."""
+  """Serves a load on a fresh simulated cluster."""
   cluster = cluster_of(run)
   world = world_of(run, cluster.pool_pages)
   backend = cluster.backend(load.clients(), load.output_tokens)
-  for at_ps, request in cancels:
-    backend._push(Cancelled(at_ps, request))
   watch = watch or (lambda event, world: None)
   return serve(policy or policy_of(run), backend, world, watch), world
 

@@ -20,7 +20,7 @@ def until(log, at_ps):
     st.none() | st.integers(1, 10**12),
 )
 def test_equal_pasts_give_equal_commands(run, load, at_ps, tail, end_ps):
-  """The future differs: later arrivals, and longer answers than so far.
+  """The future differs: arrivals, longer answers, clients that stay or go.
 
   Also where a window is measured, which clients know of and policies do not.
   """
@@ -42,8 +42,14 @@ def test_equal_pasts_give_equal_commands(run, load, at_ps, tail, end_ps):
   newcomer = Request(
       id=len(load.requests), arrival_ps=at_ps, prompt_tokens=tail, max_tokens=3
   )
+  gone = {
+      id: after_ps for id, after_ps in load.cancel_after_ps.items()
+      if load.requests[id].arrival_ps + after_ps < at_ps
+  }
+  goes = {r.id: at_ps - r.arrival_ps + 5 for r in requests}
   other = Load(
-      (*requests, newcomer), _by_id(requests, outputs, newcomer), window=window
+      (*requests, newcomer), _by_id(requests, outputs, newcomer), window=window,
+      cancel_after_ps=goes | gone,
   )
   log_b, _ = serve_load(run, other)
   assert until(log, at_ps) == until(log_b, at_ps)
@@ -57,4 +63,4 @@ def _by_id(requests, outputs, newcomer):
 
 def test_the_world_cannot_see_true_lengths():
   names = {field.name for field in dataclasses.fields(Request)}
-  assert "output_tokens" not in names
+  assert not names & {"output_tokens", "cancel_after_ps"}

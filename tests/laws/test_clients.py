@@ -5,7 +5,7 @@ import dataclasses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pdjax.events import Arrived, Cancelled, StepEnded
+from pdjax.events import Abort, Arrived, Cancelled, Fail, StepEnded
 from pdjax.request import State
 from pdjax.schedule.replay import replay
 from pdjax.schedule.setup import policy_of
@@ -77,6 +77,8 @@ def test_no_more_requests_at_a_time_than_users(load):
       most = max(most, len(present))
     elif isinstance(entry, StepEnded):
       present -= {request for request, _ in entry.finished}
+    elif isinstance(entry, Abort | Fail):
+      present.discard(entry.request)
   assert most <= users
   assert len(world.progress) == len(load.requests)
 
@@ -112,7 +114,8 @@ def test_load_goes_on_until_all_measured_requests_have_ended(
     run, load, end_ps
 ):
   window = Window(end_ps // 4, end_ps)
-  log, world = serve_load(run, dataclasses.replace(load, window=window))
+  load = dataclasses.replace(load, window=window, cancel_after_ps={})
+  log, world = serve_load(run, load)
   measured = {
       r.id for r in load.requests if window.holds(r.arrival_ps)
   }

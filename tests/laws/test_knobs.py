@@ -121,6 +121,7 @@ WORKLOAD = [
     ("output", Lengths(mean=100)),
     ("output", Lengths(kind="empirical", values=(3, 400))),
     ("max_tokens", 64),
+    ("deadline_s", 2.0),
 ]
 TRACE = [
     ("skip_requests", 5),
@@ -161,6 +162,15 @@ WINDOW = Workload(protocol="steady", rate=4.0)
 def test_knobs_of_loops_and_windows(base, name, value):
   ours, theirs = build(base), build(dataclasses.replace(base, **{name: value}))
   assert (ours.behaviour, ours.window) != (theirs.behaviour, theirs.window)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("cancel_fraction", 0.6), ("cancel_after_s", 20.0)]
+)
+def test_a_knob_of_clients_changes_when_they_give_up(name, value):
+  base = dataclasses.replace(BASE, cancel_fraction=0.3)
+  changed = build(dataclasses.replace(base, **{name: value}))
+  assert changed.cancel_after_ps != build(base).cancel_after_ps
 
 
 @pytest.mark.parametrize(("name", "value"), TRACE)

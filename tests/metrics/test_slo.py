@@ -26,10 +26,10 @@ def loaded():
   return request_table(log)
 
 
-def test_good_over_sent(table):
-  # TTFT 5, 6, -, -, 4 us; the fourth has a token but never finished.
+def test_good_over_sent_but_not_aborted(table):
+  # TTFT 5, 6, -, -, 4 us; the fourth was given up by its client.
   verdict = judge(table, SLO(ttft_s=5 * US))
-  assert verdict.good == 2 and verdict.attainment == 2 / 5
+  assert verdict.good == 2 and verdict.attainment == 2 / 4
   assert verdict.met is False
   assert judge(table, SLO(ttft_s=9 * US, attainment=0.6)).met is True
 
@@ -50,8 +50,8 @@ def test_all_is_joint_and_each_is_the_worst_term(table):
       ("ttft", "value", "request", 5 * US),
       ("itl_first", "value", "request", 2 * US),
   )
-  assert judge(table, SLO(terms=terms)).attainment == 1 / 5
-  assert judge(table, SLO(terms=terms, join="each")).attainment == 2 / 5
+  assert judge(table, SLO(terms=terms)).attainment == 1 / 4
+  assert judge(table, SLO(terms=terms, join="each")).attainment == 2 / 4
 
 
 @pytest.mark.parametrize(

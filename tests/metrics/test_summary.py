@@ -48,8 +48,8 @@ def test_by_hand():
   assert summary["p50_itl_ms"] == 4e-3
   assert summary["mean_tpot_ms"] == pytest.approx((3.25 + 14 / 3) / 2 * 1e-3)
   assert summary["mean_ttft_kv_landed_ms"] == pytest.approx(6e-3)
-  assert summary["slo_attainment"] == 2 / 5 and summary["slo_met"] is True
-  assert summary["slo_share[ttft <= 5.5e-06 s]"] == 2 / 5
+  assert summary["slo_attainment"] == 2 / 4 and summary["slo_met"] is True
+  assert summary["slo_share[ttft <= 5.5e-06 s]"] == 2 / 4
   assert summary["request_goodput_per_chip"] == pytest.approx(2 / 21e-6 / 6)
   assert summary["recomputed_tokens"] == 5 and summary["preemptions"] == 1
   assert summary["max_generator_lag_ms"] == 1e-3
@@ -62,8 +62,11 @@ def test_flags_of_the_hand_made_run():
   flags = summary["flags"]
   # At kv_landed request 0 is at 8 us, so only request 4 is good.
   assert any("SLO depends on the first-token anchor" in f for f in flags)
-  assert "2 of 5 requests did not finish" in flags
+  assert "1 of 5 requests did not finish" in flags
   assert summary["notes"][0] == (
+      "1 requests given up by their clients, in no SLO"
+  )
+  assert summary["notes"][1] == (
       "no p99 of ttft, ttst, tpot, itl, itl_first, e2el: it needs 300 values,"
       " 3 requests completed"
   )

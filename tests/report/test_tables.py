@@ -102,7 +102,7 @@ def test_offered_rate_and_link_are_in_the_heading():
 
 def test_flags_and_notes_stand_under_the_numbers():
   text = comparison([_reported("a"), _reported("b")])
-  assert "! all runs: 2 of 5 requests did not finish" in text
+  assert "! all runs: 1 of 5 requests did not finish" in text
   assert "- all runs: no p99 of ttft, ttst" in text
   assert "- a: no p99 of ttft, ttst" in comparison([_reported("a")])
 

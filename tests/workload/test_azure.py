@@ -4,6 +4,7 @@ import pytest
 
 from pdjax.workload import azure
 from pdjax.workload.csvrows import Parser
+from pdjax.workload.row import Row
 
 HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens"
 
@@ -49,7 +50,7 @@ def test_columns_in_any_order_among_others():
       "Kind, GeneratedTokens ,TIMESTAMP,ContextTokens", azure.NAMES
   )
   row = parser.row("chat, 4 ,1970-01-01 00:00:00, 9")
-  assert row == (0, 9, 4, ())
+  assert row == Row(0, 9, 4)
 
 
 @pytest.mark.parametrize(

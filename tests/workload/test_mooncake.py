@@ -5,6 +5,7 @@ import json
 import pytest
 
 from pdjax.workload.mooncake import Parser
+from pdjax.workload.row import Row
 
 
 def _line(timestamp=0, input_length=600, output_length=5, hash_ids=(0, 1)):
@@ -17,7 +18,9 @@ def _line(timestamp=0, input_length=600, output_length=5, hash_ids=(0, 1)):
 
 
 def test_milliseconds_become_picoseconds():
-  assert Parser().row(_line(27_000)) == (27 * 10**12, 600, 5, (0, 1))
+  assert Parser().row(_line(27_000)) == Row(
+      27 * 10**12, 600, 5, (0, 1)
+  )
   assert Parser().row(_line(0.5)).at_ps == 5 * 10**8
 
 

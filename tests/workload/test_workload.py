@@ -46,8 +46,14 @@ def test_hashes_are_equal_exactly_when_contents_are(one, other):
 def test_every_field_is_in_the_hash(change):
   request = Request(id=0, arrival_ps=0, prompt_tokens=5, max_tokens=7)
   other = dataclasses.replace(request, **change)
-  assert content_sha256([request], [3]) != content_sha256([other], [3])
-  assert content_sha256([request], [3]) != content_sha256([request], [4])
+  late = dataclasses.replace(request, deadline_ps=10**13)
+  hashes = [
+      content_sha256([request], [3]), content_sha256([other], [3]),
+      content_sha256([request], [4]), content_sha256([late], [3]),
+      content_sha256([request], [3], None, {0: 10**13}),
+      content_sha256([request], [3], None, {0: 10**14}),
+  ]
+  assert len(set(hashes)) == len(hashes)
 
 
 def test_an_id_moved_to_the_next_request_is_another_content():
