@@ -260,6 +260,8 @@ class Workload:
   request (closed, semi_open)."""
   stay_probability: float = 0.5
   """Chance that a user of a semi-open loop asks again after an answer."""
+  lengths: str | None = None
+  """A name in `pdjax.workload.presets`, in place of `prompt` and `output`."""
   prompt: Lengths = Lengths()
   output: Lengths = Lengths(mean=128.0)
   time_scale: float = 1.0

@@ -156,9 +156,14 @@ _READS = (
         "a synthetic workload has no trace",
     ),
     _Reads(
-        ("workload.prompt", "workload.output"),
+        ("workload.prompt", "workload.output", "workload.lengths"),
         lambda run: not _from_trace(run),
         "the trace has the lengths",
+    ),
+    _Reads(
+        ("workload.prompt", "workload.output"),
+        lambda run: run.workload.lengths is None,
+        "workload.lengths says it already",
     ),
     _Reads(
         ("workload.time_scale", "workload.jitter_s"),

@@ -29,6 +29,7 @@ from pdjax.workload.arrivals import PS_PER_S
 from pdjax.workload.columns import Columns
 from pdjax.workload.kept import Ask
 from pdjax.workload.mistakes import MAX_SECONDS, mistakes
+from pdjax.workload.presets import PRESETS
 from pdjax.workload.streams import Stream, rng_of
 from pdjax.workload.traces import Trace
 from pdjax.workload.workload import Workload, content_sha256
@@ -140,6 +141,11 @@ def _window_errors(
 
 
 def _synthetic(workload: config.Workload) -> Workload:
+  if workload.lengths is not None:
+    preset = PRESETS[workload.lengths]
+    workload = dataclasses.replace(
+        workload, prompt=preset.prompt, output=preset.output
+    )
   arrival_ps = _arrivals(workload, workload.num_requests or SYNTHETIC_REQUESTS)
   count = len(arrival_ps)
   prompt, output = (

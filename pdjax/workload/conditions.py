@@ -11,6 +11,7 @@ from pdjax.window import lasting
 from pdjax.workload.columns import Columns
 from pdjax.workload.jsonrows import CHARACTERS_A_TOKEN
 from pdjax.workload.lengths import Draw
+from pdjax.workload.presets import PRESETS
 from pdjax.workload.traces import Trace
 
 
@@ -22,7 +23,8 @@ def of_synthetic(
       "source": "synthetic",
       "prompt": _law(workload.prompt, prompt),
       "output": _law(workload.output, output),
-      "notes": [],
+      "lengths": workload.lengths,
+      "notes": [PRESETS[workload.lengths].note] if workload.lengths else [],
   }
 
 

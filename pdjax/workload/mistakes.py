@@ -7,10 +7,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 
 from pdjax import config
-from pdjax.fieldtypes import shown
+from pdjax.fieldtypes import near, shown
 from pdjax.reads import RATED, arrival_of, timed
 from pdjax.workload.formats import FORMATS
 from pdjax.workload.lengths import MAX_TOKENS
+from pdjax.workload.presets import PRESETS
 from pdjax.workload.row import LONGEST_S
 
 Check = Callable[[config.Workload], Iterable[str]]
@@ -141,6 +142,15 @@ def _values(name: str, lengths: config.Lengths) -> Iterator[str]:
     )
 
 
+def _preset(workload: config.Workload) -> Iterator[str]:
+  name = workload.lengths
+  if name is not None and name not in PRESETS:
+    yield (
+        f"workload.lengths={shown(name)}: no such preset; allowed:"
+        f" {', '.join(PRESETS)}{near(name, PRESETS)}"
+    )
+
+
 def _part(workload: config.Workload) -> Iterator[str]:
   """The part of a trace that is taken, and at what pace."""
   if workload.end_s is not None and not workload.start_s < workload.end_s:
@@ -199,6 +209,7 @@ CHECKS: tuple[Check, ...] = (
     *_of_each_law(_low),
     *_of_each_law(_high),
     *_of_each_law(_values),
+    _preset,
     _part,
     _blocks,
     _protocol,

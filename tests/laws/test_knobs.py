@@ -122,6 +122,7 @@ WORKLOAD = [
     ("output", Lengths(kind="empirical", values=(3, 400))),
     ("max_tokens", 64),
     ("deadline_s", 2.0),
+    ("lengths", "humaneval"),
 ]
 TRACE = [
     ("skip_requests", 5),
