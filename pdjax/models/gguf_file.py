@@ -62,9 +62,18 @@ class GGUFFile:
       ) from error
 
   def field(self, key: str, default: Any = None) -> Any:
-    """A value of the metadata, strings and lists as Python objects."""
+    """A value of the metadata, strings and lists as Python objects.
+
+    Raises:
+      ConfigError: the value cannot be read.
+    """
     field = self._reader.get_field(key)
-    return default if field is None else field.contents()
+    try:
+      return default if field is None else field.contents()
+    except (ValueError, IndexError) as error:
+      raise config.ConfigError(
+          [f"model.weights: {str(self.path)!r} has a damaged {key} ({error})"]
+      ) from error
 
   @functools.cached_property
   def _tensors(self):

@@ -71,7 +71,9 @@ def _has(cell: Valued, path: str, values: tuple) -> bool:
 
 def _missing(cells: Iterable[Valued], path: str, value: Any) -> str:
   told = dict.fromkeys(_shown(cell, path) for cell in cells)
-  there = list(filter(None, told)) or ["none at all"]
+  there = list(filter(None, told))
+  if not there:
+    return f"--only={path}={value}: this config has no {path}s"
   wanted = near(str(value), there)
   return (
       f"--only={path}={value}: no cell has it; there are {', '.join(there)}"
