@@ -17,6 +17,8 @@ Role = Literal["P", "D", "C"]
 BUILTIN_STRATEGIES = ("continuous", "static", "chunked", "disaggregated")
 DEGREES = ("tp", "pp", "dp", "ep", "microbatches")
 """Of parallelism within a worker: fields of a pool, and shorthands by role."""
+NAMED_COSTS = ("analytical", "fitted")
+"""Values of `backend.costs` that are no file."""
 NAMED_WEIGHTS = ("random", "fetched")
 """Values of `model.weights` that are no file."""
 FROM_WEIGHTS = "from_weights"
@@ -44,6 +46,10 @@ def _one_line(error: str) -> str:
 class Backend:
   kind: Literal["jax", "simulated"] = "simulated"
   """`jax` computes on real devices, `simulated` prices the work."""
+  costs: str = "analytical"
+  """What prices simulated steps: `analytical` (first principles), `fitted` (the
+  same, scalars fitted to published measurements of such chips), or the path of
+  a published profile of DistServe or Splitwise."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

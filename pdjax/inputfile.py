@@ -3,6 +3,7 @@
 Unlike `Path.is_file` nothing here raises, whatever the name.
 """
 
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -36,6 +37,12 @@ def refusal(name: str) -> str | None:
   if not stat.S_ISREG(mode):
     return "is no plain file"
   return None if os.access(path, os.R_OK) else "may not be read"
+
+
+def sha256_of(name: str) -> str:
+  """Of a file's content."""
+  with path_of(name).open("rb") as file:
+    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def version(name: str) -> tuple:

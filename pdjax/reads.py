@@ -93,7 +93,7 @@ _READS = (
     _Reads(
         (
             "cluster.chip", "cluster.chips", "cluster.pools.chip",
-            "cluster.hbm_utilization",
+            "cluster.hbm_utilization", "backend.costs",
         ),
         _simulated,
         "the jax backend runs on the chips it finds",

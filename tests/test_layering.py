@@ -69,7 +69,7 @@ ALLOWED: dict[str, set[str]] = {
     "schedule": {*BASE, "pages"},
     "simulate": {*BASE, *SIZES, "pages", "schedule"},
     "calibrate": {
-        *BASE, "workload", "metrics", "schedule", "simulate", "engine",
+        *BASE, *SIZES, "metrics", "schedule", "simulate", "workload", "engine",
     },
     # Devices.
     "mesh": {"config"},

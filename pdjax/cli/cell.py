@@ -67,7 +67,7 @@ def run_cell(run: Run, folder: Path, progress: Say) -> None:
     )
     _write(run, workload, plant, log, folder)
     jsonfile.write(
-        folder / "provenance.json", made_by | {"costs": list(plant.costs)}
+        folder / "provenance.json", made_by | {"costs": list(plant.costs())}
     )
   finally:
     plant.close()

@@ -27,8 +27,8 @@ class Plant:
   conditions: dict[str, Any]
   """Arguments of `metrics.conditions.conditions`."""
   devices: Sequence[str] = ()
-  costs: Sequence[dict] = ()
-  """Where simulated costs come from."""
+  costs: Callable[[], Sequence[dict]] = list
+  """After serving: where simulated costs came from."""
   examine: Callable[[], tuple[Facts, dict[str, Any]]] = lambda: (Facts(), {})
   """After serving: what only the backend knows, and more of the summary."""
   write: Callable[[Path], None] = lambda folder: None
@@ -58,7 +58,7 @@ def _simulated(run: Run, workload: Workload) -> Plant:
       backend=cluster.backend(workload.clients(), workload.output_tokens),
       pool_pages=cluster.pool_pages,
       conditions={
-          "cost_profile": "first principles, uncalibrated",
+          "cost_profile": cluster.profile,
           "workers": [
               {
                   **held(pages, run.cluster.page_tokens),
@@ -70,7 +70,10 @@ def _simulated(run: Run, workload: Workload) -> Plant:
               )
           ],
       },
-      costs=cluster.provenance,
+      costs=lambda: cluster.provenance,
+      examine=lambda: (
+          Facts(extrapolated_step_share=cluster.extrapolated_step_share), {}
+      ),
   )
 
 

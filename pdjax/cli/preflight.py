@@ -8,7 +8,7 @@ weights, devices, and whether the requests fit model and pools.
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 
-from pdjax import checks, config, memory
+from pdjax import checks, config, inputfile, memory
 from pdjax.checks import Check, of_each_pool
 from pdjax.cli import measurable, requests
 from pdjax.cli.requests import built, workload_of
@@ -33,6 +33,8 @@ def inputs_of(run: Run) -> tuple[str, ...]:
     hashes.append(f"trace {trace}")
   if run.model.weights not in config.NAMED_WEIGHTS:
     hashes.append(_weights_hash(run))
+  if run.backend.costs not in config.NAMED_COSTS:
+    hashes.append(f"costs {inputfile.sha256_of(run.backend.costs)}")
   return tuple(hashes)
 
 

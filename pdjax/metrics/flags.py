@@ -22,6 +22,9 @@ from pdjax.metrics.warmup import mser5
 DRAIN_SHARE = 0.1
 """A run drains when its makespan exceeds the span of its arrivals by more."""
 
+EXTRAPOLATED_SHARE = 0.01
+"""Prices are said to be extrapolated when more of the steps are."""
+
 LATE_SHARE = 0.05
 """A generator is late when its lag (p99, of few requests the largest) is above
 this share of the median TTFT."""
@@ -40,6 +43,8 @@ class Facts:
   """Tokens of those requests that no tie explains."""
   load_ended: bool | None = None
   """Whether the last prepared request arrived before a steady run was over."""
+  extrapolated_step_share: float | None = None
+  """Share of simulated steps that a profile was asked for beyond its range."""
   prefix_reuse_share: float | None = None
   """Share of prompt tokens that a prefix cache without limits would hold."""
 
@@ -115,6 +120,11 @@ def _from_workload(workload: config.Workload, facts: Facts) -> list[str]:
     lines.append(
         f"prefix reuse of {facts.prefix_reuse_share:.0%} ignored: prefix cache"
         " is off"
+    )
+  if (facts.extrapolated_step_share or 0) >= EXTRAPOLATED_SHARE:
+    lines.append(
+        f"{facts.extrapolated_step_share:.0%} of the steps priced beyond the"
+        " profile's range"
     )
   return lines
 

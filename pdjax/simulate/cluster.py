@@ -11,6 +11,7 @@ from pdjax import memory
 from pdjax.clients import Clients
 from pdjax.config import (
     BUILTIN_STRATEGIES,
+    NAMED_COSTS,
     ConfigError,
     Model,
     Pool,
@@ -23,16 +24,21 @@ from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.chip import Chip
 from pdjax.simulate.chips import chip
 from pdjax.simulate.costs import AnalyticalCost
+from pdjax.simulate.fitted import fitted_for
 from pdjax.simulate.links import Link
-from pdjax.simulate.rates import ps_of
+from pdjax.simulate.profiles.cost import ProfiledCost
+from pdjax.simulate.profiles.files import profiled
+from pdjax.simulate.rates import ps_of, share
 from pdjax.simulate.scalars import Scalars
+
+Cost = AnalyticalCost | ProfiledCost
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Cluster:
   """What is simulated, worker by worker."""
 
-  costs: tuple[AnalyticalCost, ...]
+  costs: tuple[Cost, ...]
   pool_pages: tuple[int, ...]
   """Usable pages."""
   links: tuple[Link, ...]
@@ -40,8 +46,29 @@ class Cluster:
 
   @property
   def provenance(self) -> list[dict[str, str | float | int]]:
-    """Of each cost model in use, once."""
+    """Of each cost model in use, once, with what it has priced so far."""
     return [cost.provenance for cost in dict.fromkeys(self.costs)]
+
+  @property
+  def profile(self) -> str:
+    """What all prices rest on, in words."""
+    told = {
+        f"{made['kind']}: {made.get('accuracy') or made.get('profile')}"
+        for made in self.provenance
+    }
+    return "; ".join(sorted(told))
+
+  @property
+  def extrapolated_step_share(self) -> float | None:
+    """Of the steps priced so far; None where nothing has a range."""
+    profiled = [
+        cost.steps
+        for cost in dict.fromkeys(self.costs)
+        if isinstance(cost, ProfiledCost)
+    ]
+    total = sum(sum(steps.values()) for steps in profiled)
+    beyond = sum(steps["extrapolated"] for steps in profiled)
+    return beyond / total if total else None
 
   def backend(
       self, clients: Clients, output_tokens: Sequence[int]
@@ -60,15 +87,15 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
     ConfigError: unknown model or chip, a figure that no source states, a split
       the model does not allow, a model that does not fit; all together.
   """
-  built: dict[Pool, tuple[AnalyticalCost, int, Link]] = {}
-  costs: dict[tuple, AnalyticalCost] = {}
+  built: dict[Pool, tuple[Cost, int, Link]] = {}
+  costs: dict[tuple, Cost] = {}
   errors: dict[str, None] = {}
   for pool in dict.fromkeys(worker_pools(run)):
     alike = (pool.chip, pool.layout)
     try:
       cost = costs[alike] = costs.get(alike) or _cost(run, pool, scalars)
       pages = _pool_pages(run, pool, cost)
-      built[pool] = (cost, pages, _link(run, pool, cost.chip))
+      built[pool] = (cost, pages, _link(run, pool, cost.chip, cost.scalars))
     except ConfigError as error:
       errors |= dict.fromkeys(error.errors)
   if errors:
@@ -95,19 +122,26 @@ def dtypes_of(model: Model, on: Chip) -> Dtypes:
   )
 
 
-def _cost(run: Run, pool: Pool, scalars: Scalars | None) -> AnalyticalCost:
+def _cost(run: Run, pool: Pool, scalars: Scalars | None) -> Cost:
   spec = spec_of(run.model)
   if pool.chip is None:
     raise ConfigError(["cluster.chip: say which chip to simulate"])
   memory.check_split(spec, pool.layout, _name(pool))
   on = chip(pool.chip, run.cluster.chips)
-  return AnalyticalCost(
+  calibrated = None
+  if run.backend.costs == "fitted" and scalars is None:
+    fitted = fitted_for(on)
+    scalars, calibrated = fitted.scalars, fitted.accuracy
+  cost = AnalyticalCost(
       spec, on, dtypes=dtypes_of(run.model, on), layout=pool.layout,
-      scalars=scalars,
+      scalars=scalars, calibrated=calibrated,
   )
+  if run.backend.costs in NAMED_COSTS:
+    return cost
+  return profiled(run.backend.costs, cost)
 
 
-def _pool_pages(run: Run, pool: Pool, cost: AnalyticalCost) -> int:
+def _pool_pages(run: Run, pool: Pool, cost: Cost) -> int:
   """Whole pages of what the config says, or else what the memory leaves."""
   page_tokens = run.cluster.page_tokens
   if pool.kv_tokens is not None:
@@ -130,7 +164,7 @@ def _pool_pages(run: Run, pool: Pool, cost: AnalyticalCost) -> int:
   )
 
 
-def _link(run: Run, pool: Pool, on: Chip) -> Link:
+def _link(run: Run, pool: Pool, on: Chip, scalars: Scalars) -> Link:
   """The configured link, or else what joins the chips of the workers.
 
   Workers on one kind of chip that fit within its interconnect use that, others
@@ -140,7 +174,7 @@ def _link(run: Run, pool: Pool, on: Chip) -> Link:
   bandwidth = link.bandwidth_bytes_per_s
   try:
     bandwidth = bandwidth or (
-        pool.layout.chips * _bytes_per_s_between_workers(run, on)
+        pool.layout.chips * _bytes_per_s_between_workers(run, on, scalars)
     )
   except ConfigError:
     if _moves_pages(run):
@@ -156,8 +190,10 @@ def _moves_pages(run: Run) -> bool:
   return len(workers) > 1 and not (builtin and roles == {"C"})
 
 
-def _bytes_per_s_between_workers(run: Run, on: Chip) -> int:
-  """Of one chip."""
+def _bytes_per_s_between_workers(
+    run: Run, on: Chip, scalars: Scalars
+) -> int:
+  """Of one chip: all of an interconnect, and what is reached of a network."""
   workers = worker_pools(run)
   chips = sum(pool.layout.chips for pool in workers)
   alike = len({pool.chip for pool in workers}) == 1
@@ -165,7 +201,7 @@ def _bytes_per_s_between_workers(run: Run, on: Chip) -> int:
   if alike and chips <= joined:
     return on.peer_bytes_per_s
   try:
-    return on.network_bytes_per_s
+    return share(on.network_bytes_per_s, scalars.network_efficiency)
   except ConfigError as error:
     raise ConfigError([
         f"{line}; say cluster.link.bandwidth_bytes_per_s"

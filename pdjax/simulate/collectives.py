@@ -11,9 +11,9 @@ every chip through its own card. With n chips and S bytes on each:
   all-to-all          1 hop, (n - 1) / n of S
   send                1 hop, S
 
-and each takes a latency to begin, but a send, which waits for one other only;
-a ring all-reduce is two, a scattered sum and a gathering. Sends reach all of a
-link within a host, rings a share.
+A send begins with one exchange, a collective with two, since all must be
+ready; a ring all-reduce is two collectives, a scattered sum and a gathering.
+Sends reach all of a link within a host, rings a share.
 
 On a torus the chips form a box, as cubic as can be; rings run along all its
 axes, both ways where an axis is long enough to wrap around (Thakur et al.,
@@ -70,12 +70,15 @@ class Fabric:
 
   def send_ps(self, size_bytes: int, stage_chips: int) -> int:
     """To the next stage, `stage_chips` sending side by side."""
-    full = dataclasses.replace(self.scalars, link_efficiency=1.0)
+    full = dataclasses.replace(
+        self.scalars, link_efficiency=1.0, host_link_efficiency=1.0
+    )
     rate = Fabric(self.chip, full)._rate(2 * stage_chips)
     if self._leaves_host(2 * stage_chips):
       rate = min(rate, self._network)
-    hop_ps = ps_of(self.scalars.hop_latency_s)
-    return hop_ps + ps_at(size_bytes, rate)
+    scalars = self.scalars
+    begin_ps = ps_of(scalars.exchange_latency_s) + ps_of(scalars.hop_latency_s)
+    return begin_ps + ps_at(size_bytes, rate)
 
   @property
   def _network(self) -> int:
@@ -88,36 +91,42 @@ class Fabric:
     if sides := self._box(chips):
       ring_hops = ring_hops * sum(n - 1 for n in sides) // (chips - 1)
     hop_ps = ps_of(self.scalars.hop_latency_s)
-    start_ps = ps_of(self.scalars.collective_latency_s)
-    return start_ps + ring_hops * hop_ps
+    exchange_ps = ps_of(self.scalars.exchange_latency_s)
+    return 2 * exchange_ps + ring_hops * hop_ps
 
   def _ring_ps(self, moved: int, chips: int) -> int:
     """`moved` / chips bytes over each chip's links."""
     return ps_at(moved, chips * self._rate(chips))
 
+  @property
+  def _joined(self) -> int:
+    """Chips that one interconnect joins."""
+    return self.chip.domain_chips or self.chip.host_chips
+
+  @property
+  def _host_chips(self) -> int:
+    """Chips that need no network between them."""
+    return max(self.chip.host_chips, self._joined)
+
   def _leaves_host(self, chips: int) -> bool:
-    joined = max(self.chip.host_chips, self.chip.domain_chips or 1)
-    return chips > joined
+    return chips > self._host_chips
 
   def _rate(self, chips: int) -> int:
     """Of one chip's part in a ring through `chips` chips."""
     chip, efficiency = self.chip, self.scalars.link_efficiency
+    host_efficiency = self.scalars.host_link_efficiency
     if sides := self._box(chips):
       wraps = _WRAPS_FROM[chip.torus_axes]
       links = sum(2 if side >= wraps else 1 for side in sides)
       return share(links * chip.figure("ici_link_bytes_per_s"), efficiency)
-    if chips <= (chip.domain_chips or chip.host_chips):
-      return share(chip.peer_bytes_per_s, efficiency)
-    rate = share(chip.figure("host_link_bytes_per_s"), efficiency)
-    if chip.interconnect_bytes_per_s and (chip.domain_chips or 0) > 2:
-      rate = share(chip.interconnect_bytes_per_s, efficiency)
+    joined = chip.interconnect_bytes_per_s
+    if joined and (chips <= self._joined or self._joined > 2):
+      rate = share(joined, efficiency)
+    else:
+      rate = share(chip.figure("host_link_bytes_per_s"), host_efficiency)
     if self._leaves_host(chips):
-      rate = min(rate, self._network * self._local_chips(chips))
+      rate = min(rate, self._network * self._host_chips)
     return rate
-
-  def _local_chips(self, chips: int) -> int:
-    """Chips of a ring in one host."""
-    return min(chips, max(self.chip.host_chips, self.chip.domain_chips or 1))
 
   def _box(self, chips: int) -> tuple[int, ...]:
     """Sides of a torus' box of `chips` chips; none without a torus."""

@@ -29,6 +29,7 @@ from pdjax.simulate.scalars import Scalars
 from pdjax.simulate.stepwork import step_work
 from pdjax.simulate.work import Operators, Work
 
+UNCALIBRATED = "uncalibrated, +-20 % on compute, bandwidth and overhead"
 _CACHED_SHAPES = 2**16
 
 
@@ -43,8 +44,12 @@ class AnalyticalCost:
       dtypes: Dtypes | None = None,
       layout: Layout | None = None,
       scalars: Scalars | None = None,
+      calibrated: str | None = None,
   ):
     """Prices `spec` on the chips of `layout`.
+
+    `calibrated` says what the scalars were fitted to, and how well; None that
+    they are assumptions.
 
     Raises:
       ConfigError: the chip lacks a figure that is needed.
@@ -52,6 +57,7 @@ class AnalyticalCost:
     self.spec, self.chip = spec, chip
     self.dtypes, self.layout = dtypes or Dtypes(), layout or Layout()
     self.scalars = scalars = scalars or Scalars()
+    self._calibrated = calibrated
     self.kernels = Kernels(spec, chip, self.dtypes, self.layout, scalars)
     self._model = Operators(spec, self.dtypes)
     self._context_ps = self.kernels.context_token_ps()
@@ -73,8 +79,8 @@ class AnalyticalCost:
   def provenance(self) -> dict[str, str | float | int]:
     """What these prices rest on; JSON-able."""
     return {
-        "kind": "analytical",
-        "accuracy": "uncalibrated, +-20 % on compute, bandwidth and overhead",
+        "kind": "calibrated" if self._calibrated else "analytical",
+        "accuracy": self._calibrated or UNCALIBRATED,
         "model": self.spec.name,
         "chip": self.chip.name,
         "chip_source": self.chip.source,

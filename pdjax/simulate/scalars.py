@@ -26,13 +26,17 @@ class Scalars:
   """Of peak memory bandwidth, for the KV cache. Assumed: less than weights,
   since pages are scattered and sequences differ in length."""
   link_efficiency: float = 0.7
-  """Of the links within a host, in a collective. Assumed."""
+  """Of the interconnect, in a collective. Assumed."""
+  host_link_efficiency: float = 0.75
+  """Of PCIe, in a collective; packets' headers and acknowledgements take a
+  fifth. Assumed."""
   network_efficiency: float = 0.8
   """Of the links between hosts. Assumed."""
-  collective_latency_s: float = 5e-6
-  """Of a collective, until data move; an all-reduce is two, a scattered sum and
-  a gathering. Assumed, with the next: small all-reduces on DGX A100 are said
-  to take 16 us on 4 GPUs, 25 on 8."""
+  exchange_latency_s: float = 2.5e-6
+  """Of two chips' exchange, until data move. A collective is two of them, since
+  all must be ready first; an all-reduce is two collectives, a scattered sum and
+  a gathering. Assumed, with the next: small all-reduces on DGX A100 are said to
+  take 16 us on 4 GPUs, 25 on 8."""
   hop_latency_s: float = 1e-6
   """Of one hop of a ring. Assumed."""
   kernel_latency_s: float = 3e-6

@@ -12,7 +12,10 @@ All integers: what is counted are operations a whole chip could do meanwhile.
 
 from pdjax.simulate.chip import Chip
 
-_GPU_TILES = ((256, 128, 100), (128, 128, 95), (64, 128, 85), (64, 64, 70))
+_GPU_TILES = (
+    (256, 128, 100), (128, 128, 95), (64, 128, 85), (64, 64, 70), (32, 128, 60),
+    (16, 128, 45),
+)
 """Rows, columns, and percent of the best tile's speed; assumed, in the order
 of the operations for each operand read."""
 _SUBLANES = 8

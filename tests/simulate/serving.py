@@ -12,12 +12,12 @@ from pdjax.simulate.cluster import cluster_of
 from pdjax.workload.clients import Open
 
 
-def make_run(kind="continuous", split="1C", **more):
+def make_run(kind="continuous", split="1C", model="llama-3-8b", **more):
   """A run of Llama-3-8B on A100; `more` goes to the config's classes."""
   cluster = more.pop("cluster", {})
   strategy = more.pop("strategy", {})
   return config.Run(
-      model=config.Model(preset="llama-3-8b"),
+      model=config.Model(preset=model),
       cluster=config.Cluster(**{
           "split": split, "chip": "a100-80gb-sxm", **cluster
       }),

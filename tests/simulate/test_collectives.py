@@ -10,8 +10,9 @@ from pdjax.simulate.scalars import Scalars
 
 H100, A40, V5P = CHIPS["h100-sxm"], CHIPS["a40"], CHIPS["tpu-v5p"]
 FULL = Scalars(
-    link_efficiency=1, network_efficiency=1, hop_latency_s=1e-6,
-    collective_latency_s=0, one_shot_bytes=0,
+    link_efficiency=1, host_link_efficiency=1, network_efficiency=1,
+    hop_latency_s=1e-6,
+    exchange_latency_s=0, one_shot_bytes=0,
 )
 US, MB = 10**6, 10**6
 
@@ -68,11 +69,18 @@ def test_a_torus_uses_all_its_axes():
 
 @pytest.mark.parametrize(
     "collective, starts",
-    [("all_reduce_ps", 2), ("all_gather_ps", 1), ("all_to_all_ps", 1)],
+    [("all_reduce_ps", 4), ("all_gather_ps", 2), ("all_to_all_ps", 2)],
 )
 def test_every_collective_takes_its_time_to_begin(collective, starts):
-  late = getattr(fabric(collective_latency_s=5e-6), collective)(MB, 8)
+  late = getattr(fabric(exchange_latency_s=5e-6), collective)(MB, 8)
   assert late - getattr(fabric(), collective)(MB, 8) == starts * 5 * US
+
+
+def test_a_send_begins_with_one_exchange_and_fills_the_link():
+  slow = fabric(link_efficiency=0.5, exchange_latency_s=5e-6)
+  assert us(slow.send_ps(45 * MB, 4)) == pytest.approx(5 + 1 + 100)
+  # A stage of eight fills a host, so the next one is over the network.
+  assert us(slow.send_ps(45 * MB, 8)) == pytest.approx(5 + 1 + 900)
 
 
 def test_one_chip_talks_to_nobody():

@@ -21,7 +21,7 @@ MS = 10**9
 A100, H100 = CHIPS["a100-80gb-sxm"], CHIPS["h100-sxm"]
 NO_OVERHEAD = Scalars(
     step_overhead_s=0, request_overhead_s=0, copy_overhead_s=0,
-    kernel_latency_s=0, microbatch_overhead_s=0, collective_latency_s=0,
+    kernel_latency_s=0, microbatch_overhead_s=0, exchange_latency_s=0,
     one_shot_bytes=0,
 )
 
@@ -338,7 +338,7 @@ def test_more_tensor_parallel_chips_are_faster():
 
 def test_pipeline_stages_cost_a_hop_and_save_no_time():
   one, four = cost("llama-3-70b"), cost("llama-3-70b", pp=4)
-  hop_ps = 1_000_000 - (-2048 * 8192 * 2 * 10**12 // A100.peer_bytes_per_s)
+  hop_ps = 3_500_000 - (-2048 * 8192 * 2 * 10**12 // A100.peer_bytes_per_s)
   shape = prefill((2048, 0))
   assert first_ps(four, shape) - first_ps(one, shape) == 3 * hop_ps
 
@@ -367,7 +367,10 @@ def test_every_scalar_has_an_effect(field):
   def prices(scalars):
     small = cost("llama-3-70b", tp=2, pp=2, scalars=scalars, microbatches=2)
     large = cost("llama-3-70b", tp=16, scalars=scalars)
-    steps = [priced.step(s) for s in SHAPES for priced in (small, large)]
+    bridged = cost("llama-3-70b", CHIPS["a40"], tp=4, scalars=scalars)
+    steps = [
+        priced.step(s) for s in SHAPES for priced in (small, large, bridged)
+    ]
     return steps, small.gather_ps(10**6)
 
   value = {"launch_s": 1e-4, "chunk_overhead_s": 1e-3, "one_shot_bytes": 0}.get(

@@ -1,0 +1,1 @@
+"""Measurements that others published, read beside the simulator's prices."""

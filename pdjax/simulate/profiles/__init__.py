@@ -1,0 +1,1 @@
+"""Published step-time profiles as cost models; each states where it ends."""

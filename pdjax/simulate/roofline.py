@@ -1,0 +1,72 @@
+"""Where steps lie on a chip's roofline (Williams et al., CACM 2009).
+
+A point is a whole step of a model: operations per byte of what it needs, and
+the operations per second that the cost model gives it. The roof is the lower
+of the chip's peak and its bandwidth times the intensity.
+
+Units: `_flops` operations, `_per_s` per second.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+from pdjax.schedule.cost import StepShape
+from pdjax.simulate.costs import AnalyticalCost
+from pdjax.simulate.rates import PS_PER_S
+from pdjax.simulate.work import Work, product
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Point:
+  """A step on the roofline."""
+
+  label: str
+  intensity: float
+  """Operations per byte."""
+  flops_per_s: float
+  """Of all chips of the worker."""
+
+
+def roof_flops_per_s(
+    peak_flops: int, bytes_per_s: int, intensity: float
+) -> float:
+  """The most operations a second at an intensity."""
+  return min(peak_flops, bytes_per_s * intensity)
+
+
+def prefill_points(
+    cost: AnalyticalCost, chunks: Sequence[int]
+) -> list[Point]:
+  """One chunk from the start of a prompt in a step."""
+  return [
+      _point(cost, f"prefill {tokens}", StepShape(((tokens, 0),)))
+      for tokens in chunks
+  ]
+
+
+def decode_points(
+    cost: AnalyticalCost, batches: Sequence[int], context_tokens: int
+) -> list[Point]:
+  """One token of each of a batch of equally long sequences."""
+  return [
+      _point(
+          cost, f"decode {seqs}", StepShape((), seqs, seqs * context_tokens)
+      )
+      for seqs in batches
+  ]
+
+
+def _point(cost: AnalyticalCost, label: str, shape: StepShape) -> Point:
+  work = cost.work(shape)
+  seconds = cost.step(shape)[0].first_ps / PS_PER_S
+  return Point(label, work.intensity, work.flops / seconds)
+
+
+def square_projection(rows: int, width: int, dtype_bytes: int = 2) -> Work:
+  """[rows, width] x [width, width], the textbooks' example.
+
+  >>> round(square_projection(512, 4096).intensity)
+  410
+  """
+  return product(rows, width**2, width**2, 2 * width, dtype_bytes)
+
