@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from pdjax import schema
 from pdjax.cli.finished import Finished, Shown
@@ -71,16 +72,19 @@ def draw(name: str, finished: Sequence[Finished], folder: Path) -> None:
 
 
 def _made_from(name: str, finished: Sequence[Finished]) -> str:
-  """SHA-256 of all that the figures show."""
+  """SHA-256 of all that the figures show: not of when and where it was run."""
   facts = {
       "name": name,
-      "runs": [
-          [one.label, runfiles.status_of(one.folder)["files"]]
-          for one in finished
-      ],
+      "runs": [[one.label, _results(one.folder)] for one in finished],
       "matplotlib": importlib.metadata.version("matplotlib"),
   }
   return hashlib.sha256(jsonfile.canonical(facts).encode()).hexdigest()
+
+
+def _results(folder: Path) -> dict[str, Any]:
+  """A run's files by content, but for what tells dates and hosts."""
+  files = runfiles.status_of(folder)["files"]
+  return {name: files[name] for name in files if name != "provenance.json"}
 
 
 def _are_current(folder: Path, made_from: str) -> bool:
