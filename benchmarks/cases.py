@@ -9,19 +9,22 @@ Dimension key: docs/notation.md.
 import dataclasses
 import functools
 import itertools
+import math
 from collections.abc import Callable, Iterator
 
 import jax
 import jax.numpy as jnp
 from pdjax_kernels import pages
+from pdjax_kernels.chunk_prefill import tpu as chunk_prefill_tpu
+from pdjax_kernels.kv_move import tpu as kv_move_tpu
 from pdjax_kernels.kv_write import tpu as kv_write_tpu
 from pdjax_kernels.paged_decode import tpu as paged_decode_tpu
 
 CONTEXT_TOKENS = 4096
 """Of each sequence."""
 
-POOL_TOKENS = 32 * 1024
-"""Enough that a copy of the cache stands out among the temporaries."""
+CACHE_BYTES = 2**30
+"""The least that anyone would serve from: a copy of it stands out."""
 
 TPUS = ("v5e:2x2", "v6e:2x2", "v5p:2x2x1", "tpu7x:2x2x1")
 
@@ -53,10 +56,9 @@ class Case:
     """[P, 2, K, C, H], packed where a TPU needs it."""
     packed = 2 * self.head_dim == pages.LANES and self.on_tpu
     pair, width = (1, pages.LANES) if packed else (2, self.head_dim)
-    return (
-        POOL_TOKENS // self.page_tokens, pair, self.num_kv_heads,
-        self.page_tokens, width,
-    )
+    page = (pair, self.num_kv_heads, self.page_tokens, width)
+    page_bytes = math.prod(page) * jnp.dtype(self.kv_dtype).itemsize
+    return (CACHE_BYTES // page_bytes, *page)
 
   @property
   def on_tpu(self) -> bool:
@@ -77,8 +79,14 @@ def program(case: Case) -> Program:
   match case.kernel:
     case "paged_decode":
       return _decode(case)
+    case "chunk_prefill":
+      return _prefill(case)
     case "kv_write":
       return _write(case)
+    case "kv_move":
+      return _move(case)
+    case "kv_move_int8":
+      return _move_int8(case)
   raise ValueError(f"{case.kernel=}")
 
 
@@ -90,6 +98,15 @@ def _decode(case: Case) -> Program:
   return Program(call, (_queries(case), _cache(case), _ints(B, M), _ints(B)))
 
 
+def _prefill(case: Case) -> Program:
+  R, U, M = 8, case.rows, CONTEXT_TOKENS // case.page_tokens
+  call = functools.partial(
+      chunk_prefill_tpu.chunk_prefill, scale=case.head_dim**-0.5
+  )
+  tables = (_ints(R, M), _ints(U), _ints(U))
+  return Program(call, (_queries(case), _cache(case), *tables))
+
+
 def _write(case: Case) -> Program:
   T = case.rows
   new_TKH = jax.ShapeDtypeStruct(
@@ -98,6 +115,29 @@ def _write(case: Case) -> Program:
   return Program(
       kv_write_tpu.kv_write,
       (_cache(case), new_TKH, new_TKH, _ints(T), _ints(T)), donated=(0,),
+  )
+
+
+def _move(case: Case) -> Program:
+  """Out of the cache and back, to the places next to those they came from."""
+  def there_and_back(kv_P2KCH, page_M):
+    staging_M2KCH = kv_move_tpu.gather_pages(kv_P2KCH, page_M)
+    return kv_move_tpu.scatter_pages(kv_P2KCH, staging_M2KCH, page_M + 1)
+
+  return Program(
+      there_and_back, (_cache(case), _ints(case.rows)), donated=(0,)
+  )
+
+
+def _move_int8(case: Case) -> Program:
+  def there_and_back(kv_P2KCH, page_M):
+    payload_M2KCH, scale_M2KC = kv_move_tpu.gather_int8(kv_P2KCH, page_M)
+    return kv_move_tpu.scatter_int8(
+        kv_P2KCH, payload_M2KCH, scale_M2KC, page_M + 1
+    )
+
+  return Program(
+      there_and_back, (_cache(case), _ints(case.rows)), donated=(0,)
   )
 
 
@@ -121,7 +161,10 @@ DTYPES = (
 WIDTHS = (64, 128, 256)
 PAGES = (16, 32, 64, 128)
 HEADS = ((32, 8), (8, 1), (8, 8), (32, 8))
-ROWS = {"paged_decode": 32, "kv_write": 512}
+ROWS = {
+    "paged_decode": 32, "chunk_prefill": 512, "kv_write": 512,
+    "kv_move": 8, "kv_move_int8": 8,
+}
 
 
 def matrix(kernels=tuple(ROWS), targets=TPUS) -> Iterator[Case]:

@@ -348,6 +348,10 @@ class Engine:
   """Decode steps in flight beyond the one being read; also simulated."""
   matmul_precision: Literal["default", "highest"] = "highest"
   """JAX's; `default` is faster on accelerators, tokens may then differ."""
+  kernels: Literal[
+      "auto", "xla", "pallas_tpu", "pallas_interpret"
+  ] = "auto"
+  """Attention over pages; `auto` is what the devices have, else XLA."""
   max_programs: int = 24
   """Compiled programs a worker; fewer compile sooner and pad more."""
   verify_tokens: int = 8

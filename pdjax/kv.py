@@ -39,6 +39,8 @@ class KVPoolConfig:
   """Tokens in one page: the unit of allocation and of transfer."""
   tp: int = 1
   dtype: str = "float32"
+  packed: bool = False
+  """Key and value of a cell side by side (`pdjax_kernels.pages`)."""
 
   def __post_init__(self):
     if self.num_pages < 2:
@@ -53,14 +55,14 @@ class KVPoolConfig:
 
   @property
   def shape(self) -> tuple[int, int, int, int, int, int]:
-    """[L, P, 2, K, C, H]."""
+    """[L, P, 2, K, C, H], or [L, P, 1, K, C, 2 H]."""
     return (
         self.num_layers,
         self.num_pages,
-        2,
+        1 if self.packed else 2,
         self.num_kv_heads * self.head_copies,
         self.page_tokens,
-        self.head_dim,
+        self.head_dim * (2 if self.packed else 1),
     )
 
   @property

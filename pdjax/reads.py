@@ -118,6 +118,7 @@ _READS = (
         (
             "cluster.host_devices", "cluster.share_devices", "model.seed",
             "sampling.temperature", "engine.matmul_precision",
+            "engine.kernels",
             "engine.max_programs", "engine.verify_tokens",
             "strategy.transfer.verify",
         ),

@@ -81,10 +81,10 @@ def checksums(pages_LM2KCH: jax.Array, heads: int) -> jax.Array:
   `heads` heads is summed by itself: sound pages have equal rows, whatever the
   degree of tensor parallelism.
   """
-  L, M, _, K, C, H = pages_LM2KCH.shape
-  bits = _bits(pages_LM2KCH).reshape(L, M, 2, heads, K // heads, C, H)
-  shape = (L, 1, 2, heads, 1, C, H)
-  place = jnp.arange(L * 2 * heads * C * H, dtype=jnp.uint32).reshape(shape)
+  L, M, pair, K, C, H = pages_LM2KCH.shape
+  bits = _bits(pages_LM2KCH).reshape(L, M, pair, heads, K // heads, C, H)
+  shape = (L, 1, pair, heads, 1, C, H)
+  place = jnp.arange(L * pair * heads * C * H, dtype=jnp.uint32).reshape(shape)
   weighted = bits * (jnp.uint32(2) * place + jnp.uint32(1))
   sums_MR = jnp.sum(weighted, axis=(0, 2, 3, 5, 6), dtype=jnp.uint32)
   return sums_MR.T

@@ -1,11 +1,13 @@
 """Paged attention against ten lines of numpy."""
 
 import functools
+import types
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from pdjax_kernels import xla
 
 from pdjax import ops
 
@@ -18,14 +20,14 @@ KV_P2KCH = RNG.standard_normal((P, 2, K, C, H), np.float32)
 def _form(request, monkeypatch):
   """Both forms of the loop over sequences; contexts of one and many blocks."""
   if request.param == "blocks of 8":
-    monkeypatch.setattr(ops, "_DECODE_BLOCK_TOKENS", 8)
-    monkeypatch.setattr(ops, "_PREFILL_BLOCK_TOKENS", 8)
+    monkeypatch.setattr(xla, "_DECODE_BLOCK_TOKENS", 8)
+    monkeypatch.setattr(xla, "_PREFILL_BLOCK_TOKENS", 8)
   if request.param == "accelerator":
-    monkeypatch.setattr(ops, "_each", lambda f, xs: jax.vmap(f)(xs))
+    monkeypatch.setattr(xla, "_each", lambda f, xs: jax.vmap(f)(xs))
 
 
-def _paged_decode(*arrays, window=None):
-  op = functools.partial(ops.paged_decode, scale=SCALE, window=window)
+def _paged_decode(*arrays, **features):
+  op = functools.partial(ops.paged_decode, scale=SCALE, **features)
   return jax.jit(op)(*arrays)
 
 
@@ -162,3 +164,56 @@ def test_bfloat16_stays_bfloat16():
   assert out.dtype == jnp.bfloat16
   # A single cell: the answer is its value.
   np.testing.assert_array_equal(out[0, 0], kv[1, 1, 0, 0])
+
+
+def _mesh(platform):
+  """As much of a mesh as is looked at."""
+  device = types.SimpleNamespace(platform=platform)
+  return types.SimpleNamespace(devices=np.array([device], object))
+
+
+@pytest.mark.parametrize("platform, asked, variable, kind", [
+    ("cpu", "auto", "", "xla"),
+    ("tpu", "auto", "", "pallas_tpu"),
+    ("tpu", "xla", "", "xla"),
+    ("tpu", "xla", "pallas_interpret", "pallas_interpret"),
+])
+def test_kernels_are_of_the_platform_unless_said(
+    platform, asked, variable, kind, monkeypatch
+):
+  monkeypatch.setenv(ops.VARIABLE, variable)
+  assert ops.kernels_for(_mesh(platform), asked).kind == kind
+
+
+def test_unknown_kernels_are_refused():
+  with pytest.raises(ValueError, match="one of xla, pallas_tpu"):
+    ops.kernels_for(_mesh("cpu"), "palas")
+
+
+NARROW = ops.Spec(
+    num_heads=N, num_kv_heads=K, head_dim=H, page_tokens=8, dtype="float32",
+    kv_dtype="float32",
+)
+
+
+def test_unfit_kernels_give_way_and_say_so_once(capsys):
+  ops._say_once.cache_clear()
+  for _ in range(2):
+    assert ops.Kernels(kind="pallas_tpu").for_spec(NARROW) == ops.XLA
+  said = capsys.readouterr().err
+  assert said.count("\n") == 1
+  assert "XLA instead of pallas_tpu kernels: cells of 8 lanes" in said
+
+
+def test_unfit_kernels_that_were_asked_for_raise():
+  kernels = ops.Kernels(kind="pallas_tpu", explicit=True)
+  with pytest.raises(ValueError, match="kernels pallas_tpu: cells of 8 lanes"):
+    kernels.for_spec(NARROW)
+
+
+def test_a_sink_takes_its_share():
+  """A single cell with score 0 against a sink of 0: half its value."""
+  q_BNH, one = jnp.zeros((1, N, H)), jnp.ones(1, jnp.int32)
+  table = jnp.ones((1, 2), jnp.int32)
+  out_BNH = _paged_decode(q_BNH, KV_P2KCH, table, one, sink_N=jnp.zeros(N))
+  _close(out_BNH[0, 0], KV_P2KCH[1, 1, 0, 0] / 2)

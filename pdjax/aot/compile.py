@@ -98,6 +98,7 @@ def _shapes_only(run, spec, mesh):
   import jax
 
   from pdjax import mesh as meshes
+  from pdjax.engine.kernels import kernels_of
   from pdjax.models.transformer import Transformer
 
   return Transformer(
@@ -106,6 +107,7 @@ def _shapes_only(run, spec, mesh):
           weight.shape, run.model.dtype,
           sharding=meshes.sharding(mesh, weight.axes),
       ),
+      kernels_of(run, spec, mesh),
   )
 
 

@@ -55,8 +55,8 @@ class Programs:
 
   def staging_shape(self, shape: Shape) -> tuple[int, ...]:
     """Of pages that arrive: [L, M, 2, K, C, H]."""
-    L, _, _, _, C, H = self.config.shape
-    return (L, shape.M, 2, shape.K, C, H)
+    L, _, pair, _, C, H = self.config.shape
+    return (L, shape.M, pair, shape.K, C, H)
 
   def no_rows(self, shape: Shape) -> Rows:
     """Decode rows of the shape, all of them empty."""

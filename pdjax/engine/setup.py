@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import jax
 
-from pdjax import config
+from pdjax import config, ops
 from pdjax import mesh as meshes
 from pdjax.engine import buckets, capacity
+from pdjax.engine.kernels import kernels_of
 from pdjax.engine.passes import Passes
 from pdjax.engine.programs import Programs
 from pdjax.engine.replica import Replica
@@ -31,7 +32,8 @@ def build(
   Workers on the same devices share their weights.
 
   Raises:
-    ConfigError: too few devices, or the weights cannot be loaded.
+    ConfigError: too few devices, the weights cannot be loaded, or the kernels
+      that were asked for cannot run the model.
   """
   share = run.cluster.share_devices
   pools = config.pools_of(run)
@@ -42,7 +44,9 @@ def build(
   for group, limit, pool_pages in zip(groups, limits, pages, strict=True):
     if group not in models:
       mesh = meshes.make_mesh(group, len(group))
-      models[group] = weights.load(run.model, spec, mesh)
+      models[group] = weights.load(
+          run.model, spec, mesh, kernels_of(run, spec, mesh)
+      )
     model = models[group]
     plan = buckets.plan(limit, max_programs)
     programs = programs_of(run, model, plan.R, pool_pages, end_ids)
@@ -70,6 +74,7 @@ def programs_of(
   pool = transformer.pool_config(
       model.spec, tp=model.mesh.size, num_pages=pool_pages + 1,
       page_tokens=run.cluster.page_tokens, dtype=run.model.dtype,
+      packed=ops.packed_on(model.kernels, model.spec.head_dim),
   )
   plan_of_transfer = run.strategy.transfer or config.TransferPlan()
   return Programs(

@@ -36,11 +36,19 @@ class Transformer(nnx.Module):
     spec: a runnable model.
     mesh: of the worker; its size is the tensor-parallel degree.
     source: makes the weights, in the declared shapes and on the mesh.
+    kernels: that attend over pages.
   """
 
-  def __init__(self, spec: ModelSpec, mesh: Mesh, source: Source):
+  def __init__(
+      self,
+      spec: ModelSpec,
+      mesh: Mesh,
+      source: Source,
+      kernels: ops.Kernels = ops.XLA,
+  ):
     self.spec = spec
     self.mesh = mesh
+    self.kernels = kernels
     outer = {
         name: nnx.Param(source(weight))
         for name, weight in declared.outer(spec).items()
@@ -104,7 +112,8 @@ class Transformer(nnx.Module):
     whole = jax.sharding.PartitionSpec()
     return jax.shard_map(
         functools.partial(
-            cached_attention, window=self.spec.sliding_window
+            cached_attention, window=self.spec.sliding_window,
+            kernels=self.kernels,
         ),
         mesh=self.mesh,
         in_specs=(whole, whole, pages, heads, heads, heads),
@@ -145,6 +154,7 @@ def cached_attention(
     v_TKH: jax.Array,
     *,
     window: int | None,
+    kernels: ops.Kernels,
 ) -> tuple[jax.Array, jax.Array]:
   """Writes the tokens' keys and values, then attends: (out_TNH, kv_P2KCH).
 
@@ -153,24 +163,32 @@ def cached_attention(
   """
   B, scale = batch.num_decodes, q_TNH.shape[-1] ** -0.5
   kv_P2KCH = ops.kv_write(
-      kv_P2KCH, k_TKH, v_TKH, batch.page_T + first_page, batch.cell_T
+      kv_P2KCH, k_TKH, v_TKH, batch.page_T + first_page, batch.cell_T,
+      kernels=kernels,
   )
   out = []
   if B:
     out.append(ops.paged_decode(
         q_TNH[:B], kv_P2KCH, batch.decode_page_BM + first_page,
-        batch.decode_length_B, scale=scale, window=window,
+        batch.decode_length_B, scale=scale, window=window, kernels=kernels,
     ))
   if q_TNH.shape[0] > B:
     out.append(ops.chunk_prefill(
         q_TNH[B:], kv_P2KCH, batch.chunk_page_RM + first_page,
         batch.chunk_row_U, batch.position_T[B:], scale=scale, window=window,
+        kernels=kernels,
     ))
   return jnp.concatenate(out) if len(out) > 1 else out[0], kv_P2KCH
 
 
 def pool_config(
-    spec: ModelSpec, *, tp: int, num_pages: int, page_tokens: int, dtype: str
+    spec: ModelSpec,
+    *,
+    tp: int,
+    num_pages: int,
+    page_tokens: int,
+    dtype: str,
+    packed: bool = False,
 ) -> kv.KVPoolConfig:
   """The cache of this model; `num_pages` counts the sentinel."""
   return kv.KVPoolConfig(
@@ -181,6 +199,7 @@ def pool_config(
       page_tokens=page_tokens,
       tp=tp,
       dtype=dtype,
+      packed=packed,
   )
 
 

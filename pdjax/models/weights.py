@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
-from pdjax import config
+from pdjax import config, ops
 from pdjax import mesh as meshes
 from pdjax.models import checkpoint
 from pdjax.models.drawn import Drawn
@@ -42,7 +42,12 @@ class Reader(Protocol):
     ...
 
 
-def load(model: config.Model, spec: ModelSpec, mesh: Mesh) -> Transformer:
+def load(
+    model: config.Model,
+    spec: ModelSpec,
+    mesh: Mesh,
+    kernels: ops.Kernels = ops.XLA,
+) -> Transformer:
   """The model on the mesh, its weights as `model.weights` says.
 
   Raises:
@@ -53,7 +58,7 @@ def load(model: config.Model, spec: ModelSpec, mesh: Mesh) -> Transformer:
   errors = [spec.unrunnable, tp_error and f"cluster.tp: {tp_error}"]
   if any(errors):
     raise config.ConfigError([error for error in errors if error])
-  return Transformer(spec, mesh, source(model, spec, mesh))
+  return Transformer(spec, mesh, source(model, spec, mesh), kernels)
 
 
 def source(model: config.Model, spec: ModelSpec, mesh: Mesh) -> Source:

@@ -95,6 +95,27 @@ def test_preempted_requests_recompute_their_tokens(engine, truth, kind):
   assert served.same_tokens(truth)
 
 
+def test_kernels_make_the_same_tokens(truth):
+  """The TPU's, interpreted, each device on its own heads, in mixed passes."""
+  run = run_of("1C", "chunked", chunk_size=32, tp=2)
+  run = dataclasses.replace(
+      run, engine=config.Engine(kernels="pallas_interpret")
+  )
+  with engine_of(run, max_programs=3) as backend:
+    served = serve_on(backend, run)
+  assert served.same_tokens(truth)
+  steps = served.log.of(events.Step)
+  assert any(step.prefill and step.decode for step in steps)
+
+
+def test_kernels_asked_for_and_unfit_are_refused():
+  run = dataclasses.replace(
+      run_of("1C"), engine=config.Engine(kernels="pallas_tpu")
+  )
+  with pytest.raises(config.ConfigError, match="engine.kernels: .* 16 lanes"):
+    engine_of(run)
+
+
 def test_steps_one_by_one_make_the_same_tokens(engine, truth):
   class OneByOne(Continuous):
     def batch(self, worker, world):

@@ -1,14 +1,11 @@
 """`paged_decode` for TPU: Mosaic.
 
-A program is one sequence. It goes through the pages it may see in blocks, with
-a running softmax (arXiv 2205.14135); while a block is worked on the next one
-is under way from HBM, and at a sequence's last block the next sequence's
-first: at short contexts that is most of the time.
+A program is one sequence. It goes through the pages it may see in blocks
+(`stream`) with a running softmax (`softmax`).
 
-Dimension key: docs/notation.md; W = width of a cell, Y = pages of a block.
+Dimension key: docs/notation.md; W = width of a cell.
 """
 
-import dataclasses
 import functools
 from typing import Any
 
@@ -17,10 +14,11 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
-from pdjax_kernels import pages, softmax
+from pdjax_kernels import pages, softmax, stream
 from pdjax_kernels.paged_decode.blocks import TpuBlocks, tpu_blocks
 from pdjax_kernels.paged_decode.reference import first_seen
 from pdjax_kernels.spec import Spec, mismatch
+from pdjax_kernels.stream import PageStream
 
 _TABLE_WORDS = 2**17
 """Of the page table in scalar memory at once; longer batches are split."""
@@ -97,11 +95,9 @@ def _call(
           in_specs=[at_sequence, pl.BlockSpec(memory_space=pl.ANY)],
           out_specs=(at_sequence, at_lse),
           scratch_shapes=[
-              pltpu.VMEM(
-                  (2, blocks.pages, pair, blocks.heads, C, W), kv_P2KCH.dtype
+              *stream.scratch(
+                  (blocks.pages, pair, blocks.heads, C, W), kv_P2KCH.dtype
               ),
-              pltpu.SemaphoreType.DMA((2,)),
-              pltpu.SMEM((1,), jnp.int32),
               *softmax.scratch((blocks.heads, G), W),
           ],
       ),
@@ -115,67 +111,10 @@ def _call(
       ),
       interpret=interpret,
       name="paged_decode",
-  )(page_BM.reshape(-1), first_B, length_B, _following(length_B - first_B),
+  )(page_BM.reshape(-1), first_B, length_B, stream.following(first_B, length_B),
     q_BKGW, kv_P2KCH)
   out_BNW = out_BKGW.reshape(B, N, W)
   return out_BNW[..., W - H :], lse_BKG[..., 0].reshape(B, N)
-
-
-def _following(seen_B: jax.Array) -> jax.Array:
-  """The next sequence that sees something, B if none; at [B] the first."""
-  B = seen_B.shape[0]
-  place_B = jnp.where(seen_B > 0, jnp.arange(B, dtype=jnp.int32), B)
-  from_B = jax.lax.cummin(place_B, reverse=True)
-  return jnp.concatenate([from_B[1:], jnp.full(1, B, jnp.int32), from_B[:1]])
-
-
-@dataclasses.dataclass(frozen=True)
-class _Blocks:
-  """The blocks of pages of all sequences, and how they are fetched."""
-
-  page_ref: Any
-  first_ref: Any
-  end_ref: Any
-  kv_ref: Any
-  buffer_ref: Any
-  sem_ref: Any
-  M: int
-  first_head: Any
-
-  @property
-  def tokens(self) -> int:
-    _, Y, _, _, C, _ = self.buffer_ref.shape
-    return Y * C
-
-  def first_page(self, b):
-    return jax.lax.div(self.first_ref[b], self.buffer_ref.shape[4])
-
-  def count(self, b):
-    C = self.buffer_ref.shape[4]
-    tokens = self.end_ref[b] - self.first_page(b) * C
-    return jnp.where(
-        self.first_ref[b] < self.end_ref[b], pl.cdiv(tokens, self.tokens), 0
-    )
-
-  def start(self, b, i, slot):
-    self._each(b, i, slot, lambda copy: copy.start())
-
-  def wait(self, b, i, slot):
-    self._each(b, i, slot, lambda copy: copy.wait())
-
-  def _each(self, b, i, slot, act):
-    _, Y, _, heads, C, _ = self.buffer_ref.shape
-    begin = self.first_page(b) + i * Y
-    end = jnp.minimum(begin + Y, pl.cdiv(self.end_ref[b], C))
-
-    @pl.loop(begin, end)
-    def _(m):
-      page = self.page_ref[b * self.M + m]
-      act(pltpu.make_async_copy(
-          self.kv_ref.at[page, :, pl.ds(self.first_head, heads)],
-          self.buffer_ref.at[slot, m - begin],
-          self.sem_ref.at[slot],
-      ))
 
 
 def _kernel(
@@ -183,38 +122,15 @@ def _kernel(
     lse_ref, buffer_ref, sem_ref, slot_ref, *state_refs, M, B, scale, soft_cap,
 ):
   b = pl.program_id(1)
-  blocks = _Blocks(
-      page_ref, first_ref, end_ref, kv_ref, buffer_ref, sem_ref, M,
-      pl.program_id(0) * buffer_ref.shape[3],
+  pages_of = PageStream(
+      page_ref, M, B, first_ref, end_ref, following_ref, kv_ref,
+      pl.program_id(0) * buffer_ref.shape[3], buffer_ref, sem_ref, slot_ref,
   )
   state = softmax.State(*state_refs)
   state.clear()
-
-  @pl.when(b == following_ref[B])
-  def _():
-    slot_ref[0] = 0
-    blocks.start(b, 0, 0)
-
-  count = blocks.count(b)
-
-  @pl.loop(0, count)
-  def _(i):
-    slot = slot_ref[0]
-    more = i + 1 < count
-    then = jnp.where(more, b, following_ref[b])
-
-    @pl.when(then < B)
-    def _():
-      blocks.start(then, jnp.where(more, i + 1, 0), 1 - slot)
-
-    blocks.wait(b, i, slot)
-    at = blocks.first_page(b) * buffer_ref.shape[4] + i * blocks.tokens
-    _attend(
-        q_ref, buffer_ref.at[slot], at, first_ref[b], end_ref[b], state,
-        scale, soft_cap,
-    )
-    slot_ref[0] = 1 - slot
-
+  pages_of.visit(b, lambda block_ref, at: _attend(
+      q_ref, block_ref, at, first_ref[b], end_ref[b], state, scale, soft_cap
+  ))
   out, lse = state.result()
   out_ref[0] = out.astype(out_ref.dtype)
   lse_ref[0] = jnp.broadcast_to(lse, lse_ref.shape[1:])

@@ -1,0 +1,48 @@
+"""How much `chunk_prefill` holds at a time."""
+
+import dataclasses
+
+from pdjax_kernels.spec import Spec
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class TpuBlocks:
+  """Queries of a program, and pages and kv heads it looks at together."""
+
+  tokens: int
+  pages: int
+  heads: int
+
+  def __post_init__(self):
+    if self.tokens < 1 or self.tokens & (self.tokens - 1):
+      raise ValueError(f"{self.tokens=}: not a power of two")
+    if self.pages < 1 or self.heads < 1:
+      raise ValueError(f"{self.pages=}, {self.heads=}: at least 1")
+
+
+_STATE_BYTES = 6 * 2**20
+"""Of the running softmax of all rows, float32."""
+
+_BLOCK_BYTES = 2 * 2**20
+"""Of pages; two blocks are in fast memory."""
+
+_BLOCK_TOKENS = 512
+"""Of context: the scores of a head's rows fill a megabyte."""
+
+_ROWS = 512
+"""Queries that share a kv head: enough to keep the matrix unit busy."""
+
+
+def tpu_blocks(spec: Spec) -> TpuBlocks:
+  """A guess that fits; tuned tables go before it."""
+  G, heads = spec.queries_per_kv_head, spec.num_kv_heads
+  tokens = max(8, min(256, 1 << (max(1, _ROWS // G)).bit_length() - 1))
+  page_bytes = spec.page_tokens * spec.cell_bytes
+  state_bytes = 4 * tokens * G * (spec.cell_width + 2 * 128)
+  while heads % 2 == 0 and (
+      heads * state_bytes > _STATE_BYTES or heads * page_bytes > _BLOCK_BYTES
+  ):
+    heads //= 2
+  fit = _BLOCK_BYTES // (heads * page_bytes)
+  pages = max(1, min(fit, _BLOCK_TOKENS // spec.page_tokens))
+  return TpuBlocks(tokens=tokens, pages=pages, heads=heads)
