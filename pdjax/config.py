@@ -306,6 +306,8 @@ class SLO:
   ("ttft", "value", "request", 0.4) or ("itl", "p99", "run", 0.1).
   """
 
+  preset: str | None = None
+  """A published SLO, by its name in `pdjax.metrics.slopresets`."""
   terms: tuple[tuple[str, str, str, float], ...] = ()
   """(metric, statistic, scope, limit in seconds) each."""
   join: Literal["all", "each"] = "all"

@@ -85,6 +85,7 @@ def _no_chip(run: Run, name: str | None) -> list[str]:
 
 
 def _slo_names(run: Run) -> Iterator[str]:
+  yield from told(slo.preset_problems, run.slo.preset)
   for index, term in enumerate(run.slo.terms):
     path = f"slo.terms[{index}]"
     yield from told(lambda term, at=path: slo.term_problems(at, term), term)

@@ -22,9 +22,10 @@ import numpy as np
 from pdjax.config import SLO
 from pdjax.metrics.percentiles import percentile
 from pdjax.metrics.requests import RequestTable
+from pdjax.metrics.slopresets import PRESETS
 
 REQUEST_METRICS = ("ttft", "ttst", "tpot", "e2el", "itl_first", "itl_max")
-RUN_METRICS = (*REQUEST_METRICS, "itl")
+RUN_METRICS = (*REQUEST_METRICS, "itl", "queue_prefill")
 RUN_STATISTICS = ("mean", "p50", "p90", "p99", "worst10_mean", "max")
 SCOPES = ("request", "run")
 
@@ -77,22 +78,32 @@ class Verdict:
 
 
 def terms_of(slo: SLO) -> tuple[Term, ...]:
-  """All terms, the shorthands first."""
+  """All terms: those of the shorthands, of the preset, and its own."""
   terms = [
       Term(metric, "value", "request", limit_s)
       for metric, limit_s in (("ttft", slo.ttft_s), ("tpot", slo.tpot_s))
       if limit_s is not None
   ]
-  return (*terms, *(Term(*term) for term in slo.terms))
+  published = PRESETS[slo.preset].terms if slo.preset else ()
+  return (*terms, *(Term(*term) for term in (*published, *slo.terms)))
 
 
 def problems(slo: SLO) -> list[str]:
-  """A line for each term that names what does not exist."""
+  """A line for each name that does not exist."""
   return [
-      line
-      for index, term in enumerate(slo.terms)
-      for line in term_problems(f"slo.terms[{index}]", term)
+      *preset_problems(slo.preset),
+      *(
+          line
+          for index, term in enumerate(slo.terms)
+          for line in term_problems(f"slo.terms[{index}]", term)
+      ),
   ]
+
+
+def preset_problems(name: str | None) -> Iterator[str]:
+  """A line for a preset that does not exist."""
+  if name is not None and name not in PRESETS:
+    yield _unknown("slo.preset", "preset", name, tuple(PRESETS))
 
 
 def term_problems(
