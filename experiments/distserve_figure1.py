@@ -1,0 +1,131 @@
+"""DistServe's first figure: how much one A100 serves of each phase.
+
+    python experiments/distserve_figure1.py --data=DATA
+
+OPT-13B, prompts of 512 tokens, answers of 64, Poisson arrivals; the highest
+rate at which 90 % of the requests have TTFT under 0.4 s and TPOT under 0.04 s
+(Zhong et al., OSDI 2024, figure 1). Steps cost what the authors' fits of their
+own engine and of the vLLM of their time say (files in DATA, read by path), and
+what first principles say. Minutes: 2.
+
+Expected: one chip serves several times more prefills, or decodes, alone than of
+both together, and 2P1D serves more for each chip than colocation does.
+"""
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from pdjax.config import (
+    Backend,
+    Cluster,
+    Lengths,
+    Model,
+    Run,
+    Strategy,
+    Workload,
+)
+from pdjax.metrics.requests import request_table
+from pdjax.schedule.loop import serve
+from pdjax.schedule.setup import policy_of, world_of
+from pdjax.simulate.cluster import cluster_of
+from pdjax.workload.build import build
+
+PUBLISHED = {
+    "colocated": 1.6, "prefill only": 5.6, "decode only": 10.0, "2P1D": 3.3
+}
+"""Requests a second, of 2P1D for each chip; read off the figure's text."""
+TTFT_NS, TPOT_NS, SHARE = 0.4e9, 0.04e9, 0.9
+REQUESTS = 1000
+PRECISION = 0.02
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+  """A set-up, which limits it must keep, and the chips that count."""
+
+  split: str
+  ttft: bool = True
+  tpot: bool = True
+  output_tokens: int = 64
+  chips: int = 1
+
+  def run(self, rate: float, costs: str) -> Run:
+    kind = "continuous" if self.split.endswith("C") else "disaggregated"
+    return Run(
+        backend=Backend(costs=costs),
+        model=Model(preset="opt-13b"),
+        cluster=Cluster(split=self.split, chip="a100-80gb-sxm"),
+        strategy=Strategy(kind=kind, max_num_seqs=1024),
+        workload=Workload(
+            num_requests=REQUESTS, rate=rate, prompt=Lengths(mean=512.0),
+            output=Lengths(mean=float(self.output_tokens)),
+        ),
+    )
+
+
+CASES = {
+    "colocated": Case("1C"),
+    "prefill only": Case("1C", tpot=False, output_tokens=1),
+    # Enough prefill workers that decodes alone decide.
+    "decode only": Case("7P1D", ttft=False),
+    "2P1D": Case("2P1D", chips=3),
+}
+
+
+def attained(case: Case, rate: float, costs: str) -> float:
+  """Share of requests that keep the case's limits."""
+  run = case.run(rate, costs)
+  workload, cluster = build(run.workload), cluster_of(run)
+  backend = cluster.backend(workload.clients(), workload.output_tokens)
+  log = serve(policy_of(run), backend, world_of(run, cluster.pool_pages))
+  table = request_table(log)
+  good = table["ttft_ns"] <= (TTFT_NS if case.ttft else float("inf"))
+  if case.tpot:
+    good = good & (table["tpot_ns"] <= TPOT_NS)
+  return float(good.mean())
+
+
+def highest(keeps: Callable[[float], bool]) -> float:
+  """The highest rate that keeps the limits, by bisection."""
+  low, high = 0.0, 0.25
+  while keeps(high) and high < 1000:
+    low, high = high, 2 * high
+  while high - low > PRECISION * high:
+    middle = (low + high) / 2
+    low, high = (middle, high) if keeps(middle) else (low, middle)
+  return low
+
+
+def main() -> int:
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument("--data", type=Path, required=True)
+  given = parser.parse_args()
+  stem = given.data / "profiles" / "distserve_profiler-a100-80g"
+  costs = {
+      "DistServe's fits": f"{stem}.distserve.json",
+      "vLLM's fits": f"{stem}.vllm.json",
+      "first principles": "analytical",
+  }
+  for path in list(costs.values())[:2]:
+    if not Path(path).is_file():
+      print(f"--data: no file {path}", file=sys.stderr)
+      return 2
+  print("requests/s per chip, simulated by" + "".join(
+      f" | {name}" for name in costs
+  ) + " | published")
+  for name, case in CASES.items():
+    rates = [
+        highest(lambda r, c=case, p=path: attained(c, r, p) >= SHARE)
+        / case.chips
+        for path in costs.values()
+    ]
+    told = "".join(f" | {rate:.2f}" for rate in rates)
+    print(f"{name}{told} | {PUBLISHED[name]}", flush=True)
+  return 0
+
+
+if __name__ == "__main__":
+  sys.exit(main())
