@@ -6,6 +6,7 @@ paged cache and a plain forward pass.
 Dimension key: docs/notation.md.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -28,10 +29,13 @@ class Block(nnx.Module):
   """One layer: attention, then the feed-forward block."""
 
   def __init__(self, spec: ModelSpec, mesh: Mesh, source: Source):
-    weights = {
-        name: nnx.Param(source(weight))
-        for name, weight in declared.layer(spec, mesh.size).items()
-    }
+    # The largest first: what a source needs to make it is then needed while
+    # little else is there.
+    largest = sorted(
+        declared.layer(spec, mesh.size).values(),
+        key=lambda weight: -math.prod(weight.shape),
+    )
+    weights = {weight.name: nnx.Param(source(weight)) for weight in largest}
     self.attention_norm_D = weights["attention_norm"]
     self.q_DNH, self.k_DKH = weights["q"], weights["k"]
     self.v_DKH, self.o_NHD = weights["v"], weights["o"]

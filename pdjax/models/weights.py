@@ -24,7 +24,7 @@ from pdjax.models.spec import ModelSpec
 from pdjax.models.transformer import Transformer
 from pdjax.models.weight import Source, Weight
 
-PIECE_BYTES = 64 << 20
+PIECE_BYTES = 16 << 20
 """Of a weight, over all devices, that pass through the host at a time."""
 
 
@@ -98,6 +98,7 @@ def place(
     part = range(start, min(start + step, layers))
     piece = _piece(weight, reader, part, dtype, where)
     whole = _put(whole, piece, np.int32(start), where)
+    whole.block_until_ready()  # else pieces queue up faster than they go
   return jax.device_put(whole, where)  # of the same layout, spelled as asked
 
 
