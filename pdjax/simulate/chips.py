@@ -28,6 +28,10 @@ _FIELDS = {
 }
 
 
+_MOST = 1e21
+"""Of any figure."""
+
+
 def chip(name: str, own: Own | None = None) -> Chip:
   """The chip of this name; `own` ones first.
 
@@ -88,10 +92,18 @@ def _problems(name: str, told: Mapping[str, Any]) -> Iterator[str]:
     elif _FIELDS[field] is str:
       if not isinstance(value, str):
         yield f"{where}.{field}: must be text, got {value!r}"
-    elif isinstance(value, str) or value < 0 or (
-        value == 0 and field != "torus_axes"
-    ):
-      yield f"{where}.{field}: must be a number above 0, got {value!r}"
+    elif isinstance(value, str) or not _low(field) <= value <= _MOST:
+      yield (
+          f"{where}.{field}: must be a number from {_low(field):g} to"
+          f" {_MOST:g}, got {shown(value)}"
+      )
+
+
+def _low(field: str) -> float:
+  """Rates below would round to nothing once their efficiency is taken off."""
+  if field.endswith(("_flops", "_ops", "_per_s")):
+    return 1e6
+  return {"torus_axes": 0, "price_usd_per_hour": 1e-6}.get(field, 1)
 
 
 def _whole(field: str) -> bool:

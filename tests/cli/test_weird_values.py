@@ -10,6 +10,7 @@ import types
 import pytest
 
 from pdjax import config, fieldtypes
+from pdjax.simulate import chips
 
 TEXTS = (
     "-1", "0", "7", "0.5", "1e-320", "1e308", "-inf", "nan", "none", "true",
@@ -112,6 +113,15 @@ def test_weird_objects_are_told_in_lines(asked, field):
     asked(tree | {field: value})
   for value in objects()[::6]:
     asked(tree | {"sweep": {"grid": {field: (value, 1)}}})
+
+
+@pytest.mark.parametrize("figure", [*chips._FIELDS, "like", "no_such"])
+def test_weird_figures_of_a_chip_are_told_in_lines(asked, figure):
+  tree = RUNS["simulated"]
+  for value in (0, -1, 0.3, 1, 1e6, 1e21, 1e-300, 1e300, "x", 10**5000):
+    mine = {"like": "h100-sxm", figure: value}
+    said = {"chip": "mine", "chips": {"mine": mine}}
+    asked(tree | {"cluster": tree["cluster"] | said})
 
 
 @pytest.mark.parametrize("part", ["grid", "zip", "cases", "seeds", "odd"])
