@@ -78,7 +78,8 @@ def _described(name: str, told: Mapping[str, Any]) -> Chip:
 def _problems(name: str, told: Mapping[str, Any]) -> Iterator[str]:
   where = f"cluster.chips.{name}"
   if told.get("like", None) not in (None, *CHIPS):
-    hint = near(str(told["like"]), CHIPS)
+    like = told["like"]
+    hint = near(like, CHIPS) if isinstance(like, str) else ""
     yield (
         f"{where}.like: unknown chip {shown(told['like'])}{hint}; known:"
         f" {', '.join(CHIPS)}"
@@ -91,7 +92,7 @@ def _problems(name: str, told: Mapping[str, Any]) -> Iterator[str]:
       yield f"{where}.{field}: no such figure{hint}"
     elif _FIELDS[field] is str:
       if not isinstance(value, str):
-        yield f"{where}.{field}: must be text, got {value!r}"
+        yield f"{where}.{field}: must be text, got {shown(value)}"
     elif isinstance(value, str) or not _low(field) <= value <= _MOST:
       yield (
           f"{where}.{field}: must be a number from {_low(field):g} to"
