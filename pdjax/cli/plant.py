@@ -72,7 +72,12 @@ def _simulated(run: Run, workload: Workload) -> Plant:
       },
       costs=lambda: cluster.provenance,
       examine=lambda: (
-          Facts(extrapolated_step_share=cluster.extrapolated_step_share), {}
+          Facts(
+              extrapolated_step_share=cluster.extrapolated_step_share,
+              tdp_w=cluster.total("tdp_w"),
+              usd_per_hour=cluster.total("price_usd_per_hour"),
+          ),
+          {},
       ),
   )
 

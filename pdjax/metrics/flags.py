@@ -45,6 +45,10 @@ class Facts:
   """Whether the last prepared request arrived before a steady run was over."""
   extrapolated_step_share: float | None = None
   """Share of simulated steps that a profile was asked for beyond its range."""
+  tdp_w: float | None = None
+  """Of all chips together, where the chips' table has it."""
+  usd_per_hour: float | None = None
+  """Of all chips together, likewise."""
   prefix_reuse_share: float | None = None
   """Share of prompt tokens that a prefix cache without limits would hold."""
 

@@ -9,6 +9,7 @@ Units: `_ms` milliseconds, `duration` and `arrival_span` seconds, rates and
 throughputs per second.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def summarize(
   summary |= _generator(table)
   summary |= _mean_parts(table)
   summary |= _steps(table)
-  summary |= facts.known()
+  summary |= facts.known() | _cost_of_tokens(summary, facts)
   doubtful = doubts(everyone, summary, facts)
   summary["doubtful"] = bool(doubtful)
   summary["flags"] = doubtful + caveats(run.workload, summary, facts)
@@ -194,6 +195,22 @@ def _steps(table: RequestTable) -> dict[str, float | None]:
           steps.prefill_tokens, steps.prefill_steps
       ),
   }
+
+
+def _cost_of_tokens(
+    summary: Mapping[str, Any], facts: Facts
+) -> dict[str, float | None]:
+  """Of output tokens, all chips running at their rated power all the time."""
+  per_s = summary["output_throughput"]
+  if not per_s:
+    return {}
+  costs = {}
+  if facts.tdp_w:
+    costs["output_tokens_per_joule"] = per_s / facts.tdp_w
+  if facts.usd_per_hour:
+    dollars = facts.usd_per_hour / 3600 / per_s
+    costs["usd_per_million_output_tokens"] = 1e6 * dollars
+  return costs
 
 
 def _ratio(part: float, whole: float) -> float | None:

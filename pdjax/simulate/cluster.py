@@ -70,6 +70,15 @@ class Cluster:
     beyond = sum(steps["extrapolated"] for steps in profiled)
     return beyond / total if total else None
 
+  def total(self, figure: str) -> float | None:
+    """A figure of all chips together; None where one's sheet lacks it."""
+    each = [
+        (getattr(cost.chip, figure), cost.layout.chips) for cost in self.costs
+    ]
+    if any(value is None for value, _ in each):
+      return None
+    return sum(value * chips for value, chips in each)
+
   def backend(
       self, clients: Clients, output_tokens: Sequence[int]
   ) -> SimulatedBackend:

@@ -190,3 +190,14 @@ def test_a_term_that_cannot_be_judged_is_said():
   assert "SLO not judged: too few values for p99 ttft <= 1 s" in (
       summary["flags"]
   )
+
+
+def test_power_and_price_of_tokens():
+  log, run = hand_made(), config.Run()
+  table = request_table(log)
+  facts = Facts(tdp_w=400.0, usd_per_hour=3.6)
+  told, plain = summarize(table, run, facts=facts), summarize(table, run)
+  per_s = told["output_throughput"]
+  assert told["output_tokens_per_joule"] == pytest.approx(per_s / 400)
+  assert told["usd_per_million_output_tokens"] == pytest.approx(1e3 / per_s)
+  assert "output_tokens_per_joule" not in plain

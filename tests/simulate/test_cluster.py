@@ -95,3 +95,13 @@ def test_no_chip_and_no_such_precision():
 def test_simulating_imports_no_jax():
   code = "import sys, pdjax.simulate.cluster; sys.exit('jax' in sys.modules)"
   subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
+
+
+def test_power_and_price_of_all_chips_or_unknown():
+  both = cluster_of(make_run(cluster={"split": "2C", "tp": 2}))
+  assert both.total("tdp_w") == 4 * 400
+  assert both.total("price_usd_per_hour") == pytest.approx(4 * 2.21)
+  mixed = cluster_of(pools(
+      Pool(role="P", count=1), Pool(role="D", count=1, chip="h200-sxm")
+  ))
+  assert mixed.total("price_usd_per_hour") is None
