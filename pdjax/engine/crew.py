@@ -57,6 +57,7 @@ class Crew:
   ):
     self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
     self._mover = Mover(self._mover_failed, put)
+    self._closing = False
     self.workers = [
         Worker(
             index, replica, clock, self._reports, self._ship, ahead, stops,
@@ -111,12 +112,16 @@ class Crew:
         yield report
 
   def close(self) -> None:
+    """Ends all threads; those that compile, after the program under way."""
+    self._closing = True
     for worker in self.workers:
       worker.close()
     self._mover.close()
 
   def _prepare_errand(self, worker: Worker) -> Errand:
     def told(shape):
+      if self._closing:
+        raise EngineError("closed while it was preparing")
       self._reports.put(Compiled(worker.id, str(shape)))
 
     return lambda replica: replica.prepare(told)

@@ -9,6 +9,7 @@ import pytest
 
 from pdjax import config, events
 from pdjax.engine.crew import EngineError
+from pdjax.engine.replica import Replica
 from pdjax.engine.verify import verify_tokens
 from pdjax.schedule import policies, setup
 from pdjax.schedule.batching import Continuous
@@ -312,6 +313,25 @@ def test_closing_ends_a_run_under_way():
       backend.reset(workload(), [])
   threads = [*(w._thread for w in backend._crew.workers)]
   assert not any(thread.is_alive() for thread in threads)
+
+
+def test_closing_leaves_what_is_not_compiled_yet(monkeypatch):
+  class Enough(Exception):
+    pass
+
+  rehearsed, rehearse = [], Replica._rehearse
+
+  def counted(self, shape):
+    rehearsed.append(shape)
+    rehearse(self, shape)
+
+  def enough(line):
+    raise Enough
+
+  monkeypatch.setattr(Replica, "_rehearse", counted)
+  with pytest.raises(Enough):
+    engine_of(run_of("1C"), max_programs=6, progress=enough)
+  assert len(rehearsed) < 6
 
 
 def test_several_lanes_are_refused(engine):
