@@ -18,6 +18,7 @@ from pdjax.report import labels
 from pdjax.report.groups import ReportedRun, groups_of, unequal
 from pdjax.report.heading import heading, wrapped
 from pdjax.report.noise import noise
+from pdjax.report.seeds import over_seeds
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,6 +77,10 @@ def comparison(runs: Sequence[ReportedRun]) -> str:
         f"{len(groups)} blocks: contracts differ in {fields}; nothing is"
         " compared across blocks"
     )))
+  if replicated := over_seeds(runs):
+    blocks.append("\n".join(
+        line for text in replicated.splitlines() for line in wrapped(text)
+    ))
   return "\n\n".join(blocks)
 
 
