@@ -38,7 +38,7 @@ def table(made: Iterable[aot.Compiled]) -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-  parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+  parser = argparse.ArgumentParser(description="Compiles all kernels.")
   parser.add_argument("--kernels", default=",".join(cases.ROWS))
   parser.add_argument("--targets", default=",".join(cases.TPUS))
   asked = parser.parse_args(argv)
