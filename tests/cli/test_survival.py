@@ -261,6 +261,31 @@ def test_all_processes_end_with_the_first(start, command, folder, number,
   assert len(runs(folder)) == 1  # and nothing that was half done
 
 
+def results_of(folder, top):
+  """The bytes of what carries no date, by name."""
+  return {
+      path.relative_to(folder / top): path.read_bytes()
+      for path in (folder / top).rglob("*")
+      if path.is_file() and not path.name.startswith(("prov", "stat", "made"))
+  }
+
+
+def test_a_sweep_killed_again_and_again_comes_out_the_same(
+    start, command, folder
+):
+  sizes = "--sweep=strategy.max_num_seqs=1,2,4"
+  assert command(sizes, "--output_dir=whole")[0] == 0
+  for _ in range(2):
+    process = start(sizes)
+    while "done in" not in (line := process.stdout.readline()) and line:
+      pass
+    process.kill()
+    process.communicate()
+  status, out, _ = command(sizes)
+  assert status == 0 and "done before" in out
+  assert results_of(folder, "results") == results_of(folder, "whole")
+
+
 def test_an_output_nobody_reads_ends_no_work(start, folder):
   process = start(RATES)
   process.stdout.readline()
