@@ -11,9 +11,10 @@ what first principles say. Minutes: 2.
 Expected: one chip serves several times more prefills, or decodes, alone than of
 both together, and 2P1D serves more for each chip than colocation does.
 
-Found, with the fits of vLLM, which the figure is of: 2.2, 7.8, 13.0 and 4.3,
-which is 1.3 to 1.4 times the published rates in every case. So the ratios
-agree, and a part of the time, in steps or in waiting, is in no fit.
+Found, with the fits of vLLM, whose ratios the figure's are nearest to: 2.2,
+7.8, 13.0 and 4.3, which is 1.3 to 1.4 times the published rates in every case.
+So the ratios agree, and a part of the time, in steps or in waiting, is in no
+fit.
 """
 
 import argparse

@@ -9,7 +9,6 @@ Dimension key: docs/notation.md.
 
 import dataclasses
 import functools
-import os
 import sys
 from typing import Any
 
@@ -24,8 +23,6 @@ from pdjax_kernels.spec import Spec as Spec
 from pdjax_kernels.spec import mismatch
 
 KINDS = ("xla", "pallas_tpu", "pallas_interpret")
-VARIABLE = "PDJAX_KERNELS"
-"""Environment variable that goes before what a config says."""
 
 _OF_PLATFORM = {"tpu": "pallas_tpu"}
 
@@ -65,14 +62,13 @@ XLA = Kernels()
 
 
 def kernels_for(mesh: Mesh, asked: str = "auto") -> Kernels:
-  """What runs on a mesh: the variable's, else the asked, else its platform's.
+  """What runs on a mesh: the asked, or its platform's.
 
   Raises:
     ValueError: there are no such kernels.
   """
-  kind = os.environ.get(VARIABLE) or asked
-  if kind != "auto":
-    return Kernels(kind=kind, explicit=True)
+  if asked != "auto":
+    return Kernels(kind=asked, explicit=True)
   platform = mesh.devices.flat[0].platform
   return Kernels(kind=_OF_PLATFORM.get(platform, "xla"))
 

@@ -172,16 +172,13 @@ def _mesh(platform):
   return types.SimpleNamespace(devices=np.array([device], object))
 
 
-@pytest.mark.parametrize("platform, asked, variable, kind", [
-    ("cpu", "auto", "", "xla"),
-    ("tpu", "auto", "", "pallas_tpu"),
-    ("tpu", "xla", "", "xla"),
-    ("tpu", "xla", "pallas_interpret", "pallas_interpret"),
+@pytest.mark.parametrize("platform, asked, kind", [
+    ("cpu", "auto", "xla"),
+    ("tpu", "auto", "pallas_tpu"),
+    ("tpu", "xla", "xla"),
+    ("cpu", "pallas_interpret", "pallas_interpret"),
 ])
-def test_kernels_are_of_the_platform_unless_said(
-    platform, asked, variable, kind, monkeypatch
-):
-  monkeypatch.setenv(ops.VARIABLE, variable)
+def test_kernels_are_of_the_platform_unless_said(platform, asked, kind):
   assert ops.kernels_for(_mesh(platform), asked).kind == kind
 
 

@@ -7,7 +7,7 @@ from pdjax.models.spec import ModelSpec
 
 
 def kernels_of(run: config.Run, spec: ModelSpec, mesh: Mesh) -> ops.Kernels:
-  """What `engine.kernels` or its variable says, or the mesh's platform.
+  """What `engine.kernels` says, or the mesh's platform.
 
   Raises:
     ConfigError: there are no such kernels, or they cannot run the model.

@@ -9,6 +9,7 @@ field: it changes nothing but the identity, for noise floors.
 import dataclasses
 import itertools
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -103,6 +104,17 @@ def _zipped(columns: Columns) -> Iterator[Said]:
     yield dict(zip(names, values, strict=True))
 
 
+KERNELS_VARIABLE = "PDJAX_KERNELS"
+"""Goes before what a config says of `engine.kernels` on real devices. Here, so
+that it is part of what a run was asked for, and of its identity."""
+
+
+def _with_kernels(tree: schema.Tree) -> None:
+  kernels = os.environ.get(KERNELS_VARIABLE)
+  if kernels and dict(schema.leaves(tree)).get("backend.kind") == "jax":
+    schema.put(tree, "engine.kernels", kernels)
+
+
 class _Built:
   """One combination on its way to a cell."""
 
@@ -111,6 +123,7 @@ class _Built:
     self.tree = schema.copied(tree)
     for path, value in (said | varied).items():
       schema.put(self.tree, path, schema.copied(value))
+    _with_kernels(self.tree)
     self.repeat = self.tree.pop(REPEAT, 0)
     self.said = list(filter(schema.exists, schema.said(self.tree)))
     run, self.errors = schema.read(self.tree)

@@ -63,6 +63,22 @@ def test_fields_that_end_alike_are_named_in_full():
   assert cell.label == "model.seed=1 workload.seed=2"
 
 
+def test_the_variable_for_kernels_is_part_of_what_a_run_is(monkeypatch):
+  tree = {
+      "backend": {"kind": "jax"}, "workload": {"rate": 1.0},
+      "engine": {"kernels": "xla"},
+  }
+  (said,) = cells_of(Sweep(), tree).cells
+  monkeypatch.setenv("PDJAX_KERNELS", "pallas_interpret")
+  (cell,) = cells_of(Sweep(), tree).cells
+  assert cell.run.engine.kernels == "pallas_interpret"
+  assert cell.id != said.id
+  assert cells_of(Sweep()).cells[0].run.engine.kernels == "auto"  # simulated
+  monkeypatch.setenv("PDJAX_KERNELS", "palas")
+  _, (line,) = spread(tree, Sweep())
+  assert "engine.kernels" in line and "palas" in line
+
+
 def test_repeats_are_told_apart_on_devices_only():
   sweep = Sweep(grid=(("repeat", (0, 1)),))
   assert len(cells_of(sweep).cells) == 1
