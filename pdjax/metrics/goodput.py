@@ -3,7 +3,8 @@
 Goodput of requests counts whole requests. It can be gamed by a schedule that
 makes a few slow gaps in every request, or gives up on one request to save
 another, so goodput of tokens is beside it: every token has its own deadline,
-and those in time count.
+and those in time count. They are a part of the tokens that the throughput of
+output tokens counts, so it is never exceeded.
 
 Per chip divides by all chips of the run, never by those of one pool.
 Units: `_ns` integer nanoseconds, results per second.
@@ -16,6 +17,7 @@ import numpy as np
 from pdjax.config import SLO
 from pdjax.metrics.requests import RequestTable
 from pdjax.metrics.slo import judge, terms_of
+from pdjax.metrics.throughput import counted_ns, duration_of
 
 _BATCH_TOKENS = 1 << 20
 """Tokens looked at in one go: bounds memory, not the answer."""
@@ -29,36 +31,42 @@ class Goodput:
   requests_per_s_per_chip: float | None
   deadline_tokens_per_s: float | None
   deadline_token_share: float | None
-  """Tokens in time, of all tokens made."""
+  """Tokens in time, of all tokens made, also for requests given up."""
 
 
-def goodput(
-    table: RequestTable, slo: SLO, duration_ns: int, chips: int
-) -> Goodput:
-  """Goodput of a run of `duration_ns` on `chips` chips."""
-  seconds = duration_ns / 1e9
-  good = judge(table, slo).good
+def goodput(table: RequestTable, slo: SLO, chips: int) -> Goodput:
+  """Goodput of a run on `chips` chips.
+
+  Args:
+    table: all requests, not the measured ones only.
+    slo: what is good.
+    chips: of all pools.
+  """
+  seconds = duration_of(table) / 1e9
+  good = judge(table.measured(), slo).good
   in_time = deadline_tokens(table, slo)
-  made = int(table["output_tokens"].sum())
-  rate = good / seconds if good is not None and seconds else None
+  rate = _ratio(good, seconds)
   return Goodput(
       requests_per_s=rate,
-      requests_per_s_per_chip=None if rate is None else rate / chips,
-      deadline_tokens_per_s=(
-          in_time / seconds if in_time is not None and seconds else None
-      ),
-      deadline_token_share=(
-          in_time / made if in_time is not None and made else None
+      requests_per_s_per_chip=_ratio(rate, chips),
+      deadline_tokens_per_s=_ratio(in_time, seconds),
+      deadline_token_share=_ratio(
+          in_time, table.tokens.made_between(*counted_ns(table))
       ),
   )
+
+
+def _ratio(part: float | None, whole: float) -> float | None:
+  return None if part is None or not whole else part / whole
 
 
 def deadline_tokens(table: RequestTable, slo: SLO) -> int | None:
   """Tokens out by arrival + TTFT limit + index * TPOT limit.
 
   Index 0 is the first token, released at the table's anchor. None unless the
-  SLO bounds both `ttft` and `tpot` per request. Tokens of requests that did
-  not finish count too: they were made.
+  SLO bounds both `ttft` and `tpot` per request. Of finished requests, measured
+  or not, and under the steady protocol made in the window: the tokens that
+  `output_throughput` counts.
   """
   limit_ns = {
       term.metric: term.limit_ns
@@ -67,24 +75,42 @@ def deadline_tokens(table: RequestTable, slo: SLO) -> int | None:
   }
   if not {"ttft", "tpot"} <= limit_ns.keys():
     return None
-  first_due = table["ttft_ns"] <= limit_ns["ttft"]
-  tokens, in_time = table.tokens, int(np.ma.filled(first_due, False).sum())
-  later = np.flatnonzero(~tokens.starts_row)
+  ttft_ns, tpot_ns = limit_ns["ttft"], limit_ns["tpot"]
+  return _first_in_time(table, ttft_ns) + _later_in_time(
+      table, ttft_ns, tpot_ns
+  )
+
+
+def _first_in_time(table: RequestTable, limit_ns: float) -> int:
+  """First tokens in time: released in time, and made when tokens count."""
+  begin_ns, end_ns = counted_ns(table)
+  made_ns = table["prefill_sampled_ns"]
+  counts = (begin_ns <= made_ns) & (made_ns < end_ns)
+  in_time = counts & (table["ttft_ns"] <= limit_ns) & table.finished
+  return int(np.ma.filled(in_time, False).sum())
+
+
+def _later_in_time(
+    table: RequestTable, ttft_ns: float, tpot_ns: float
+) -> int:
+  """Tokens after the first that are in time, a batch of them at once."""
+  tokens = table.tokens
+  later = np.flatnonzero(~tokens.starts_row & table.finished[tokens.row])
   row, count = tokens.row[later], tokens.count[later]
   # Index of a stretch's first token: tokens of the row before it.
   before = (np.cumsum(tokens.count) - tokens.count)[later]
   row_before = np.cumsum(table["output_tokens"]) - table["output_tokens"]
-  due_ns = table["arrival_ns"][row] + limit_ns["ttft"] + limit_ns["tpot"] * (
-      before - row_before[row]
-  )
+  index = before - row_before[row]
+  due_ns = table["arrival_ns"][row] + ttft_ns + tpot_ns * index
   cuts = np.searchsorted(
       np.cumsum(count), np.arange(0, max(1, count.sum()), _BATCH_TOKENS)
   )
+  in_time = 0
   for begin, end in zip(cuts, [*cuts[1:], len(later)], strict=True):
     part = slice(begin, end)
     in_time += _in_time(
         tokens.token_ns, tokens.first[later[part]], count[part], due_ns[part],
-        limit_ns["tpot"],
+        tpot_ns, counted_ns(table),
     )
   return in_time
 
@@ -95,8 +121,11 @@ def _in_time(
     count: np.ndarray,
     due_ns: np.ndarray,
     step_ns: float,
+    between_ns: tuple[int, int],
 ) -> int:
-  """Tokens of some stretches that are not late."""
+  """Tokens of some stretches that count and are not late."""
   within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
   made_ns = token_ns[np.repeat(first, count) + within]
-  return int((made_ns <= np.repeat(due_ns, count) + step_ns * within).sum())
+  counts = (between_ns[0] <= made_ns) & (made_ns < between_ns[1])
+  in_time = made_ns <= np.repeat(due_ns, count) + step_ns * within
+  return int((counts & in_time).sum())

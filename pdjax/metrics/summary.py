@@ -49,21 +49,20 @@ def summarize(
   facts = facts or Facts()
   chips = chips or chips_of(run)
   everyone, table = table, table.measured()
-  duration_ns = duration_of(table)
   measured = run.backend.kind == "jax"
   summary = {
       "kind": "measured" if measured else "simulated",
       "first_token_anchor": table.anchor,
       "chips": chips,
       **_counts(table),
-      "duration": duration_ns / 1e9,
+      "duration": duration_of(table) / 1e9,
       **_offered(table, chips),
       **throughputs(everyone),
   }
   for metric in LATENCIES:
     summary |= _latency(metric, table.sample(metric))
   summary |= _under_anchors(table, run.slo)
-  summary |= _slo(table, run.slo, duration_ns, chips)
+  summary |= _slo(everyone, run.slo, chips)
   summary |= bounds(table, run.slo)
   summary["refused"] = _refused(table)
   summary |= _generator(table)
@@ -147,11 +146,10 @@ def _under_anchors(table: RequestTable, slo: config.SLO) -> dict[str, Any]:
   return row
 
 
-def _slo(
-    table: RequestTable, slo: config.SLO, duration_ns: int, chips: int
-) -> dict[str, Any]:
-  verdict = judge(table, slo)
-  served = goodput(table, slo, duration_ns, chips)
+def _slo(table: RequestTable, slo: config.SLO, chips: int) -> dict[str, Any]:
+  """`table` has all requests."""
+  verdict = judge(table.measured(), slo)
+  served = goodput(table, slo, chips)
   row: dict[str, Any] = {
       "slo_attainment": verdict.attainment,
       "slo_met": verdict.met,

@@ -1,8 +1,9 @@
 """How much a run served per second.
 
 Of a counted run: what finished requests brought and got, over the makespan,
-ramp and drain included. Of a steady one: what was done in the window, for
-whomever, over the window.
+ramp and drain included. Of a steady one: what was done in the window for
+requests that finished, measured or not, over the window. Tokens of requests
+that were given up are in no rate: nobody has them.
 
 Units: `_ns` integer nanoseconds, results per second.
 """
@@ -31,6 +32,13 @@ def makespan_ns(table: RequestTable) -> int:
   return max(0, end_ns - int(table["arrival_ns"].min()))
 
 
+def counted_ns(table: RequestTable) -> tuple[int, int]:
+  """From when on and before when a token must be made to be in a rate."""
+  if table.window:
+    return table.window.begin_ns, table.window.end_ns
+  return 0, np.iinfo(np.int64).max
+
+
 def throughputs(table: RequestTable) -> dict[str, float | None]:
   """Requests, answer tokens, and all tokens a second.
 
@@ -39,10 +47,7 @@ def throughputs(table: RequestTable) -> dict[str, float | None]:
   """
   window = table.window
   done = _done_in(table, window) if window else table.finished
-  if window:
-    made = table.tokens.made_between(window.begin_ns, window.end_ns)
-  else:
-    made = int(table["output_tokens"][done].sum())
+  made = table.tokens.only(table.finished).made_between(*counted_ns(table))
   amounts = {
       "request_throughput": int(done.sum()),
       "output_throughput": made,
