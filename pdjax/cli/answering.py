@@ -4,7 +4,7 @@ Imports JAX when it is called.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pdjax.cli.cell import check_laws
 from pdjax.cli.questions import Question
@@ -13,6 +13,7 @@ from pdjax.cli.uncollected import uncollected
 from pdjax.cli.watch import Throttle
 from pdjax.config import Run
 from pdjax.engine import capacity
+from pdjax.engine.agreement import unscored
 from pdjax.events import Event, Log, StepEnded
 from pdjax.metrics.conditions import split_of
 from pdjax.metrics.requests import request_table
@@ -31,8 +32,11 @@ def answer(
     workload: Workload,
     questions: Sequence[Question],
     tokenizer: Tokenizer | None,
-) -> None:
+) -> bool:
   """Text to standard output, and a line about the run to standard errors.
+
+  Returns whether the model computed: logits that are not finite choose no
+  token, and what is shown then is no answer.
 
   Raises:
     ConfigError: the run does not fit the machine.
@@ -63,6 +67,19 @@ def answer(
     log = serve(policy_of(run), backend, world, watch)
     check_laws(world, workload)
     tell(_summary(run, log, backend.conditions))
+    return _computed(run, backend.gaps.values())
+
+
+def _computed(run: Run, gaps: Collection[Sequence[float]]) -> bool:
+  """Whether every token had scores; says so if not."""
+  lost = unscored(gaps)
+  if lost:
+    tell(
+        f"not a number in the logits of {lost} of {sum(map(len, gaps))} tokens,"
+        f" which are no answer: see model.weights={run.model.weights!r} and"
+        f" model.dtype={run.model.dtype!r}"
+    )
+  return not lost
 
 
 def tell(line: str) -> None:

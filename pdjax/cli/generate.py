@@ -13,7 +13,7 @@ from pdjax.cli import generate_flags, stop
 from pdjax.cli.output import lasting_output
 from pdjax.config import ConfigError
 
-OK, MISTAKE = 0, 2
+OK, FAILED, MISTAKE = 0, 1, 2
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -55,5 +55,4 @@ def _main(arguments: Sequence[str]) -> int:
   os.environ.update(devices.environment(run))  # JAX is not loaded yet
   from pdjax.cli.answering import answer
 
-  answer(run, workload, asking, tokenizer)
-  return OK
+  return OK if answer(run, workload, asking, tokenizer) else FAILED

@@ -32,7 +32,8 @@ Text out of a model, by the engine and under the strategy of a config.
 
 Answers go to standard output as they are made, everything else to standard
 errors. Without a tokenizer a prompt's bytes are its token ids, and ids are
-shown. Exit status: 0 answered, 2 a mistake in what was asked, 130 interrupted.
+shown. Exit status: 0 answered, 1 the model's logits are no numbers, 2 a mistake
+in what was asked, 130 interrupted.
 """
 
 _SWITCHES = {"chat": True, "nochat": False}

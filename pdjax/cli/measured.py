@@ -11,6 +11,7 @@ from pdjax.cli.plant import Plant, held
 from pdjax.cli.watch import Throttle
 from pdjax.config import Run
 from pdjax.engine import capacity
+from pdjax.engine.agreement import unscored
 from pdjax.engine.backend import EngineBackend
 from pdjax.engine.steps import Padding
 from pdjax.engine.verify import verify_tokens
@@ -95,6 +96,7 @@ def _examine(
       padded_token_fraction=backend.padded_token_fraction,
       compiles_in_window=backend.compiles_in_window,
       tokens_verified=checked.requests if checked else 0,
+      tokens_unscored=unscored(backend.gaps.values()),
       tokens_differing=checked.different if checked else None,
   )
   more: dict[str, Any] = {

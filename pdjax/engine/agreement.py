@@ -6,7 +6,8 @@ choose either.
 """
 
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 TIE = 1e-4
 """Scores closer than this are equal up to float32 rounding."""
@@ -42,11 +43,13 @@ class Agreement:
 
 
 Answer = tuple[Sequence[int], Sequence[float]]
-"""Token ids, and each one's lead over the second."""
+"""Token ids, and each one's lead over the second; NaN: it had no scores."""
 
 
 def compare_answers(ours: Answer, theirs: Answer) -> Agreement:
   """One answer in two runs; a missing token counts as different.
+
+  So does one without scores in either run, though both may have the same.
 
   At the first unequal token the answers go apart: it is a tie or a
   difference, and what follows is not compared. It is a tie if the lead was
@@ -59,11 +62,30 @@ def compare_answers(ours: Answer, theirs: Answer) -> Agreement:
   (our_tokens, our_gaps), (their_tokens, their_gaps) = ours, theirs
   pairs = list(zip(our_tokens, their_tokens, strict=False))
   length = max(len(our_tokens), len(their_tokens))
-  apart = next((i for i, (a, b) in enumerate(pairs) if a != b), len(pairs))
+  leads = [min(ours, theirs, key=_lead) for ours, theirs in zip(
+      our_gaps, their_gaps, strict=False
+  )]
+  apart = next((
+      i for i, (a, b) in enumerate(pairs) if a != b or math.isnan(leads[i])
+  ), len(pairs))
   if apart == length:
     return Agreement(requests=1, checked=length, equal=length)
-  tie = apart < len(pairs) and min(our_gaps[apart], their_gaps[apart]) < TIE
+  tie = apart < len(pairs) and leads[apart] < TIE
   return Agreement(
       requests=1, checked=apart + 1, equal=apart, ties=int(tie),
       not_compared=length - apart - 1,
   )
+
+
+def unscored(gaps: Iterable[Sequence[float]]) -> int:
+  """Tokens of these answers that had no scores.
+
+  >>> unscored([[1.0, math.nan], [0.5]])
+  1
+  """
+  return sum(math.isnan(gap) for answer in gaps for gap in answer)
+
+
+def _lead(gap: float) -> float:
+  """For the smaller of two: no scores are less than any."""
+  return -math.inf if math.isnan(gap) else gap

@@ -80,11 +80,23 @@ def score(
 ) -> Scores:
   """Scores of every token, float32; -inf under the floor.
 
+  A row with a logit that is not finite has no best token: all of it is NaN,
+  and so is the lead of what is chosen.
+
   Args:
     logits_SV: float32.
     draws: of each row; None is greedy.
     position_S: i32, the position the token will have in its request.
   """
+  scores = _score(logits_SV, draws, position_S)
+  finite_S1 = jnp.isfinite(logits_SV).all(axis=-1, keepdims=True)
+  return Scores(*(jnp.where(finite_S1, part, jnp.nan) for part in scores))
+
+
+def _score(
+    logits_SV: jax.Array, draws: Draws | None, position_S: jax.Array
+) -> Scores:
+  """As `score`, of finite logits."""
   if draws is None:
     return Scores(logits_SV, logits_SV, logits_SV)
   noise_SV = jax.vmap(_noise, (0, 0, None))(
@@ -105,7 +117,8 @@ def choose(scores: Scores) -> tuple[jax.Array, jax.Array]:
   """Best tokens and their lead over the second: token_S i32, gap_S float32.
 
   Of equal scores the lowest token id wins, with a gap of 0. The second may be
-  a token just under the floor; had it won, the gap is negative.
+  a token just under the floor; had it won, the gap is negative. Where there
+  are no scores the token is 0 and the gap NaN.
   """
   token_S = jnp.argmax(scores.exact_SV, axis=-1).astype(jnp.int32)
   best_S = jnp.max(scores.exact_SV, axis=-1)

@@ -27,7 +27,8 @@ def verify_tokens(
 
   Each token must have the best score given all before it, or its score be
   within `TIE` of the best: a tie. Within `TIE` of the floor of top_k, top_p or
-  min_p a token may count or not, which is a tie too. Since the model is fed the
+  min_p a token may count or not, which is a tie too. A token from logits that
+  are not finite is different, whichever it is. Since the model is fed the
   very tokens that were sent, a tie does not end the comparison.
 
   Args:
@@ -75,7 +76,8 @@ def _check(scores: Scores, token_J: np.ndarray) -> Agreement:
   exact_JV, wide_JV, sure_JV = map(np.asarray, scores)
   best_J = sure_JV.max(axis=-1)
   own_J = np.take_along_axis(wide_JV, token_J[:, None], axis=-1)[:, 0]
-  equal_J = exact_JV.argmax(axis=-1) == token_J
+  scored_J = ~np.isnan(exact_JV).any(axis=-1)
+  equal_J = scored_J & (exact_JV.argmax(axis=-1) == token_J)
   tie_J = ~equal_J & (own_J > -np.inf) & (best_J - own_J < TIE)
   return Agreement(
       requests=1, checked=len(token_J), equal=int(equal_J.sum()),

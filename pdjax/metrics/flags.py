@@ -39,6 +39,8 @@ class Facts:
   compiles_in_window: int | None = None
   tokens_verified: int | None = None
   """Requests whose tokens were compared with a plain forward pass."""
+  tokens_unscored: int | None = None
+  """Tokens of the run whose logits were not all finite."""
   tokens_differing: int | None = None
   """Tokens of those requests that no tie explains."""
   load_ended: bool | None = None
@@ -142,6 +144,10 @@ def _drain(summary: Mapping[str, Any]) -> list[str]:
 
 def _from_facts(facts: Facts, measured: bool) -> list[str]:
   lines = []
+  if facts.tokens_unscored:
+    lines.append(
+        f"not a number in the logits of {facts.tokens_unscored} tokens"
+    )
   if facts.tokens_differing:
     lines.append(f"{facts.tokens_differing} verified tokens differ")
   if facts.pages_leaked:

@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from pdjax.cli.generate import main
+from tests.models.hf_files import write_folder, write_safetensors
 
 TINY = """
 def get_config():
@@ -151,3 +153,21 @@ def test_help_loads_no_library():
   )
   done = subprocess.run([sys.executable, "-c", code], capture_output=True)
   assert done.returncode == 0, done.stderr
+
+
+def test_a_model_that_computes_no_numbers_fails(
+    tiny, tmp_path, monkeypatch, capsys
+):
+  monkeypatch.setattr("pdjax.sweep.devices.environment", lambda run: {})
+  arrays = write_folder(tmp_path / "hf")
+  arrays["model.norm.weight"][3] = np.nan
+  write_safetensors(tmp_path / "hf" / "model.safetensors", arrays)
+  status = main([
+      tiny, "--prompt=Hello", "--max_tokens=3", *CONTINUOUS,
+      "--config.model.preset=from_weights",
+      "--config.workload.stop=forced_length",
+      f"--config.model.weights={tmp_path / 'hf'}",
+  ])
+  assert status == 1
+  last = capsys.readouterr().err.splitlines()[-1]
+  assert last.startswith("not a number in the logits of 3 of 3 tokens")

@@ -1,5 +1,7 @@
 """Equal up to the first tie, and nothing swept under it."""
 
+import math
+
 from pdjax.engine.agreement import Agreement, compare_answers
 
 FAR, NEAR, UNDER = 1.0, 1e-5, -2.0
@@ -49,3 +51,11 @@ def test_agreements_add_up():
   both = good + lost
   assert (both.requests, both.equal, both.different) == (2, 2, 1)
   assert good.holds and not both.holds
+
+
+def test_equal_tokens_without_scores_do_not_agree():
+  """Two runs of a broken model say the same and mean nothing."""
+  lost, sound = answer([1, 0, 0], FAR, math.nan), answer([1, 0, 0], FAR, NEAR)
+  for one, other in ((lost, lost), (lost, sound), (sound, lost)):
+    found = compare_answers(one, other)
+    assert (found.equal, found.ties, found.different) == (1, 0, 1)

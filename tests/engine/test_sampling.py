@@ -159,6 +159,20 @@ def test_the_lead_over_what_lies_under_the_floor_is_negative():
   assert (token_S.tolist(), gap_S.tolist()) == ([0], [-2.0])
 
 
+@pytest.mark.parametrize("kind", [
+    Sampling(), WARM, dataclasses.replace(WARM, top_k=2),
+    dataclasses.replace(WARM, top_p=0.5, min_p=0.1),
+])
+@pytest.mark.parametrize("wrong", [jnp.nan, jnp.inf, -jnp.inf])
+def test_a_row_that_is_not_finite_has_no_scores(kind, wrong):
+  logits_SV = LOGITS_SV.at[0, 2].set(wrong)
+  scores = scored(logits_SV, [kind, kind], (5, 6))
+  token_S, gap_S = sampling.choose(scores)
+  assert token_S[0] == 0
+  assert np.isnan(gap_S).tolist() == [True, False]
+  assert np.isnan(scores.exact_SV).all(axis=1).tolist() == [True, False]
+
+
 def test_end_tokens():
   assert sampling.is_end(int32(1, 5, 7), (7, 1)).tolist() == [
       True, False, True,

@@ -26,3 +26,9 @@ def test_what_may_be_above_or_under_the_floor_is_a_tie():
   wide = [[0.0, 1.0, 2.0, under]] * 4
   sure = [[0.0, under, under, under]] * 4
   assert found(exact, [0, 1, 2, 3], wide, sure) == (4, 1, 2, 1)
+
+
+def test_no_scores_make_no_token_right():
+  """Not the first token either, which an argmax over NaN gives."""
+  lost = [[np.nan, np.nan]]
+  assert found(lost + [[1.0, 0.0]], [0, 0]) == (2, 1, 0, 1)
