@@ -1,8 +1,9 @@
 """What a reader must know before trusting a run's numbers.
 
-Short sentences in three ranks; none changes a number. *Doubts* question the
+Short sentences in two ranks; none changes a number. *Doubts* question the
 latencies themselves: plots mark such a run. *Caveats* say what the numbers do
-not speak for. Both are flags and stand under the tables. *Notes* are calmer.
+not speak for. Both are flags and stand under the tables; calmer sentences are
+`pdjax.metrics.notes`.
 """
 
 import dataclasses
@@ -13,11 +14,8 @@ import numpy as np
 
 from pdjax import config
 from pdjax.metrics.anchors import ANCHORS
-from pdjax.metrics.batches import LEAST_REQUESTS
 from pdjax.metrics.growth import grew
-from pdjax.metrics.percentiles import needed
 from pdjax.metrics.requests import RequestTable
-from pdjax.metrics.warmup import mser5
 
 DRAIN_SHARE = 0.1
 """A run drains when its makespan exceeds the span of its arrivals by more."""
@@ -80,37 +78,6 @@ def caveats(
   ]
 
 
-def notes(table: RequestTable, summary: Mapping[str, Any]) -> list[str]:
-  """How fine the figures are, and whom they leave out.
-
-  `table` has the measured requests.
-  """
-  lines = _unsteady(table) if table.window else []
-  if summary["aborted"]:
-    lines.append(
-        f"{summary['aborted']} requests given up by their clients, in no SLO"
-    )
-  for at in (99, 90):
-    names = [
-        name.removeprefix(f"p{at}_").removesuffix("_ms")
-        for name in summary["refused"]
-        if name.startswith(f"p{at}_")
-    ]
-    if names:
-      lines.append(
-          f"no p{at} of {', '.join(names)}: it needs {needed(at)} values,"
-          f" {summary['completed']} requests completed"
-      )
-  return lines
-
-
-def _unsteady(table: RequestTable) -> list[str]:
-  ttft_ns = np.ma.compressed(table["ttft_ns"])
-  if len(ttft_ns) < LEAST_REQUESTS or mser5(ttft_ns) is not None:
-    return []
-  return ["MSER-5 finds no steady part of the TTFTs in the window"]
-
-
 def is_sample(workload: config.Workload) -> bool:
   """Whether requests come from the sample in the package, not a trace."""
   return workload.kind != "synthetic" and workload.path is None
@@ -136,8 +103,8 @@ def _from_workload(workload: config.Workload, facts: Facts) -> list[str]:
 
 
 def _drain(summary: Mapping[str, Any]) -> list[str]:
-  span_s = summary["arrival_span"]
-  if not span_s or summary["duration"] <= (1 + DRAIN_SHARE) * span_s:
+  # Where all arrive at one time the span is 0 and the whole run is the tail.
+  if summary["duration"] <= (1 + DRAIN_SHARE) * summary["arrival_span"]:
     return []
   return ["drain tail: throughput and goodput are below steady state"]
 
@@ -165,6 +132,8 @@ def _from_requests(
     table: RequestTable, summary: Mapping[str, Any]
 ) -> list[str]:
   lines = []
+  if table.window and not summary["sent"]:
+    lines.append("no request in the window")
   missing = summary["sent"] - summary["completed"] - summary["aborted"]
   if missing:
     lines.append(f"{missing} of {summary['sent']} requests did not finish")
@@ -204,21 +173,24 @@ def queue_grew(table: RequestTable) -> bool:
   return grew(arrival_ns, left_ns, begin_ns, end_ns)
 
 
+_MET = {True: "met", False: "missed", None: "not judged"}
+
+
 def _anchor_flips(summary: Mapping[str, Any]) -> list[str]:
   met = {anchor: summary[f"slo_met_{anchor}"] for anchor in ANCHORS}
   if len(set(met.values())) < 2:
     return []
   words = ", ".join(
-      f"{'met' if holds else 'missed'} at {anchor}"
+      f"{_MET[holds]} at {anchor}"
       for anchor, holds in met.items()
   )
   return [f"SLO depends on the first-token anchor: {words}"]
 
 
 def _not_judged(summary: Mapping[str, Any]) -> list[str]:
-  """Terms of the SLO that ask for a percentile of too few values."""
+  """Terms of the SLO on statistics that have too few values."""
   return [
       f"SLO not judged: too few values for {name[len('slo_holds['):-1]}"
       for name, holds in summary.items()
-      if name.startswith("slo_holds[") and holds is None
+      if summary["sent"] and name.startswith("slo_holds[") and holds is None
   ]

@@ -54,9 +54,12 @@ class Outcome:
 
   term: Term
   holds: bool | None
-  """None where a percentile was asked of too few values."""
+  """None where there is nothing to judge by: no wanted request, no value of
+  requests that finished, too few values for a percentile."""
   share: float | None
   """Wanted requests that keep it; scope `request` only."""
+  vacuous: int
+  """Finished requests that keep it for want of a value, likewise."""
   value_s: float | None
   """The statistic; scope `run` only. None where there is no sample."""
 
@@ -140,10 +143,8 @@ def judge(table: RequestTable, slo: SLO) -> Verdict:
     kept.append(keeps)
     vacuous |= empty
     share = _share(keeps.sum(), int(table.wanted.sum()))
-    outcomes.append(
-        Outcome(term, share is not None and share >= slo.attainment, share,
-                None)
-    )
+    holds = _enough(share, slo)
+    outcomes.append(Outcome(term, holds, share, int(empty.sum()), None))
   good = _good(kept, slo.join)
   attainment = None if good is None else _share(good, int(table.wanted.sum()))
   return Verdict(
@@ -158,10 +159,14 @@ def _met(
   """Whether enough requests are good and every run term holds."""
   holds = [o.holds for o in outcomes if o.term.scope == "run"]
   if len(holds) < len(outcomes):
-    holds.append(attainment is not None and attainment >= slo.attainment)
+    holds.append(_enough(attainment, slo))
   if False in holds:
     return False
   return None if None in holds or not holds else True
+
+
+def _enough(share: float | None, slo: SLO) -> bool | None:
+  return None if share is None else share >= slo.attainment
 
 
 def good_requests(table: RequestTable, slo: SLO) -> np.ndarray | None:
@@ -210,9 +215,10 @@ def _judge_run(table: RequestTable, term: Term) -> Outcome:
     case name:
       value_ns = percentile(sample, float(name[1:]))
   if value_ns is None:
-    holds = None if sample.total else False
+    # Where none of those that were wanted finished, none keeps the SLO.
+    holds = False if table.wanted.any() and not table.finished.any() else None
   else:
     holds = value_ns <= term.limit_ns
   return Outcome(
-      term, holds, None, None if value_ns is None else value_ns / 1e9
+      term, holds, None, 0, None if value_ns is None else value_ns / 1e9
   )

@@ -18,8 +18,9 @@ from pdjax import config
 from pdjax.metrics.anchors import ANCHORS
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.certainty import bounds
-from pdjax.metrics.flags import Facts, caveats, doubts, notes
+from pdjax.metrics.flags import Facts, caveats, doubts
 from pdjax.metrics.goodput import goodput
+from pdjax.metrics.notes import notes
 from pdjax.metrics.percentiles import needed, percentile
 from pdjax.metrics.requests import STATES, RequestTable
 from pdjax.metrics.slo import judge
@@ -72,7 +73,7 @@ def summarize(
   doubtful = doubts(everyone, summary, facts)
   summary["doubtful"] = bool(doubtful)
   summary["flags"] = doubtful + caveats(run.workload, summary, facts)
-  summary["notes"] = notes(table, summary)
+  summary["notes"] = notes(table, summary, run.slo)
   return summary
 
 
@@ -162,6 +163,7 @@ def _slo(table: RequestTable, slo: config.SLO, chips: int) -> dict[str, Any]:
   for outcome in verdict.outcomes:
     if outcome.term.scope == "request":
       row[f"slo_share[{outcome.term}]"] = outcome.share
+      row[f"slo_vacuous[{outcome.term}]"] = outcome.vacuous
     else:
       row[f"slo_holds[{outcome.term}]"] = outcome.holds
   return row
