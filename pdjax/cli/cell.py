@@ -23,6 +23,7 @@ from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.schedule.world import World
 from pdjax.sweep import devices, jsonfile
+from pdjax.userscode import to_the_end
 from pdjax.workload.build import build
 from pdjax.workload.workload import Workload
 
@@ -157,7 +158,8 @@ def main(arguments: list[str]) -> int:
     _make(folder)
     if run.backend.kind == "jax":
       os.environ.update(devices.environment(run))  # JAX is not loaded yet
-    run_cell(run, folder, lambda text: print(text, flush=True))
+    with to_the_end(f"strategy.kind: {run.strategy.kind!r}"):
+      run_cell(run, folder, lambda text: print(text, flush=True))
   except ConfigError as error:
     print("; ".join(error.errors), file=sys.stderr)
     return 2

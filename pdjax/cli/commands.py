@@ -3,28 +3,43 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
+from pdjax.cli.flags import Flags
 from pdjax.cli.plan import Part, made_by
 from pdjax.sweep.cells import Cell
 
 _PYTHON = ("python", "-m", "pdjax.experiment")
-_DROPPED = ("print_commands", "noprint_commands", "shard", "cell")
+_DROPPED = (
+    "print_commands", "noprint_commands", "shard", "cell", "noretry_failed",
+)
 """Flags that choose what is printed."""
 
 
 def commands(
-    arguments: Sequence[str], chosen: Sequence[tuple[Part, Sequence[Cell]]]
+    arguments: Sequence[str],
+    flags: Flags,
+    chosen: Sequence[tuple[Part, Sequence[Cell]]],
 ) -> Iterator[str]:
-  """A line for each cell that is not done; it runs that cell and no other.
+  """A line for each cell that is to be run; it runs that cell and no other.
 
   Args:
     arguments: of the command that prints them.
+    flags: what the arguments say.
     chosen: experiments, each with some of its cells.
   """
   kept = list(_kept(arguments))
   for part, cells in chosen:
     for cell in cells:
-      if part.store.find(cell, made_by(cell)).run is None:
-        yield shlex.join([*_PYTHON, *kept, f"--cell={cell.id[:12]}"])
+      found = part.store.find(cell, made_by(cell)).run
+      if found is None or flags.rerun:
+        own = [f"--cell={cell.id[:12]}", *_again(part, cell, flags)]
+        yield shlex.join([*_PYTHON, *kept, *own])
+
+
+def _again(part: Part, cell: Cell, flags: Flags) -> list[str]:
+  """What it takes for a cell to run that would fail again."""
+  willing = flags.rerun or flags.retry_failed
+  failed = not willing and part.store.failure(cell, made_by(cell))
+  return ["--retry_failed"] if failed else []
 
 
 def _kept(arguments: Sequence[str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pdjax import inputfile
 from pdjax.config import ConfigError
 from pdjax.fieldtypes import near, shown
 from pdjax.schema import Tree
-from pdjax.userscode import raised
+from pdjax.userscode import process_goes_on, raised
 
 _DEEPEST = 30
 """Dicts within dicts; a config has about five."""
@@ -91,9 +91,10 @@ def load(path: Path) -> Tree:
   module.__file__ = str(path)
   try:
     code = compile(path.read_bytes(), str(path), "exec")
-    exec(code, module.__dict__)
-    made = module.__dict__["get_config"]() if _has(module) else None
-    tree = _plain(made)
+    with process_goes_on():
+      exec(code, module.__dict__)
+      made = module.__dict__["get_config"]() if _has(module) else None
+      tree = _plain(made)
   except KeyboardInterrupt:
     raise
   except BaseException as error:  # whatever a user's file raises, exits too

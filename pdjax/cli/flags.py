@@ -31,7 +31,8 @@ Runs one experiment: every cell of a config's sweep, then the comparison.
                            so that drift of the machine is no trend)
   --shard=I/N              runs the I-th of N shares of the cells, I from 1 to N
   --cell=ID                runs only this cell; give it again for more
-  --print_commands         shows a command for each cell that is not done
+  --print_commands         shows a command for each cell that is not done; with
+                           --rerun, for each cell
   --dry_run                shows the cells and which of them are done
   --selftest_generator     checks that arrivals come as configured (rate, cv,
                            users, lag of the client) and stops

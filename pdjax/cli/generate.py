@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pdjax.cli import generate_flags, stop
 from pdjax.cli.output import lasting_output
 from pdjax.config import ConfigError
+from pdjax.userscode import to_the_end
 
 OK, FAILED, MISTAKE = 0, 1, 2
 
@@ -55,4 +56,6 @@ def _main(arguments: Sequence[str]) -> int:
   os.environ.update(devices.environment(run))  # JAX is not loaded yet
   from pdjax.cli.answering import answer
 
-  return OK if answer(run, workload, asking, tokenizer) else FAILED
+  with to_the_end(f"strategy.kind: {run.strategy.kind!r}"):
+    answered = answer(run, workload, asking, tokenizer)
+  return OK if answered else FAILED

@@ -12,6 +12,7 @@ from pdjax import checks, schema
 from pdjax.config import ConfigError, Run
 from pdjax.sweep import jsonfile
 from pdjax.sweep.store import runs_of
+from pdjax.userscode import to_the_end
 
 USAGE = """\
 Feeds a run's recorded events to the scheduler; every command must come again.
@@ -42,7 +43,9 @@ def replay_run(folder: Path):
     log = read_log(folder / "events.parquet")
   except EventFileError as error:
     raise ConfigError([str(error)]) from error
-  return replay(log, policy_of(run), world_of(run, pool_pages_of(run)))
+  policy, world = policy_of(run), world_of(run, pool_pages_of(run))
+  with to_the_end(f"{folder}: {run.strategy.kind!r}"):
+    return replay(log, policy, world)
 
 
 def _config(path: Path) -> Run:

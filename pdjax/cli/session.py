@@ -18,6 +18,7 @@ from pdjax.metrics import provenance
 from pdjax.sweep import choice
 from pdjax.sweep.cells import Cell
 from pdjax.sweep.worker import message_of
+from pdjax.userscode import process_goes_on
 
 
 def say(text: str) -> None:
@@ -27,9 +28,9 @@ def say(text: str) -> None:
 def show_commands(
     parts: list[Part], flags: Flags, arguments: Sequence[str]
 ) -> None:
-  """`--print_commands`: a line for each cell that is not done."""
-  chosen = _chosen(parts, flags)
-  for line in commands(arguments, list(zip(parts, chosen, strict=True))):
+  """`--print_commands`: a line for each cell that is to be run."""
+  chosen = list(zip(parts, _chosen(parts, flags), strict=True))
+  for line in commands(arguments, flags, chosen):
     say(line)
 
 
@@ -144,7 +145,8 @@ def _call_then(
       say(f"  {part.experiment.then} waits for {undone} more cells")
       return []
   try:
-    made = part.then(source.store.folder, say)
+    with process_goes_on():
+      made = part.then(source.store.folder, say)
   except KeyboardInterrupt:
     raise
   except BaseException as error:  # a reader of results must not lose them

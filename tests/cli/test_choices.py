@@ -83,6 +83,15 @@ def test_each_printed_command_runs_its_cell(command, files, capsys):
   assert files() == files("whole")
 
 
+def test_done_cells_have_a_command_if_all_are_to_run_again(command, capsys):
+  command()
+  assert command("--print_commands")[1] == ""
+  _, out, _ = command("--print_commands", "--rerun")
+  (line,) = out.splitlines()
+  assert main(shlex.split(line)[3:]) == 0
+  assert capsys.readouterr().out.count("done in") == 1
+
+
 def test_a_cell_that_is_not_there_is_a_mistake(command, folder):
   status, _, errors = command("--cell=abc")
   assert status == 2
@@ -133,13 +142,13 @@ def failing(command, folder, monkeypatch):
   """Runs a cell that fails, and others."""
   (folder / "mine.py").write_text(MINE)
 
-  def run(*arguments):
-    status, out, errors = command(
+  def run(*arguments, status=1):
+    *told, errors = command(
         "--config.strategy.kind=mine:Rule",
         "--sweep=strategy.options.fails=true,false", *arguments,
     )
-    assert (status, errors) == (1, [])
-    return out
+    assert (told[0], errors) == (status, [])
+    return told[1]
 
   return run
 
@@ -163,6 +172,14 @@ def test_a_failure_that_would_come_again_is_not_tried_again(failing, folder):
   assert tries(folder) - between >= once > between - once
   (folder / "mine.py").write_text(MINE + "\n")
   assert "FAILED: PolicyFault" in failing()
+
+
+def test_a_printed_command_runs_a_cell_that_failed_before(failing, folder):
+  failing()
+  lines = failing("--print_commands", status=0).splitlines()
+  (line,) = lines
+  before = tries(folder)
+  assert main(shlex.split(line)[3:]) == 1 and tries(folder) > before
 
 
 def _dry(failing, folder):

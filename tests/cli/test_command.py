@@ -245,6 +245,7 @@ def test_bad_input_is_told_at_once_and_leaves_nothing(
     ("body", "line"),
     [
         ("__import__('sys').exit(3)", "SystemExit: 3"),
+        ("__import__('os')._exit(0)", "SystemExit: os._exit(0) would have"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
         ("raise BaseException('a\\nb')", "BaseException: a b"),
         ("raise E", "E: no message"),

@@ -108,6 +108,17 @@ def test_a_policy_that_raises_is_a_difference(command, folder, capsys):
   )
 
 
+def test_a_policy_that_ends_the_process_is_a_mistake(command, folder, capsys):
+  rule = folder / "my_rule.py"
+  rule.write_text(RULE)
+  command("--config.strategy.kind=my_rule:Rule")
+  sys.modules.pop("my_rule")
+  rule.write_text(RULE.replace("pass", "__import__('os')._exit(0)"))
+  capsys.readouterr()
+  assert main(["results/x"]) == 2
+  assert "'my_rule:Rule': SystemExit: os._exit(0)" in capsys.readouterr().err
+
+
 RULE = """
 from pdjax.schedule.batching import Continuous
 class Rule(Continuous):

@@ -108,6 +108,17 @@ def test_a_reader_of_results_that_exits_is_a_failure(command, folder):
   assert len(rows(folder)) == 1
 
 
+def test_nobody_ends_the_command_with_its_work_undone(folder):
+  (folder / "x.py").write_text("import os\n\nos._exit(0)\n")
+  told = subprocess.run(
+      [sys.executable, "-m", "pdjax.experiment", "--config=x"],
+      capture_output=True, text=True,
+  )
+  assert told.returncode == 2 and told.stderr == (
+      "x.py:3: SystemExit: os._exit(0) would have ended the command\n"
+  )
+
+
 def test_a_run_that_leaves_too_little_is_a_failure(
     command, folder, monkeypatch
 ):
