@@ -52,6 +52,8 @@ class Asked:
   chat: bool | None = None
   max_tokens: int = 128
   help: bool = False
+  said: set[str] = dataclasses.field(default_factory=set)
+  """Flags that may stand once only, as far as they are given."""
 
 
 def parse(arguments: Sequence[str]) -> tuple[Asked, list[str]]:
@@ -66,7 +68,7 @@ def parse(arguments: Sequence[str]) -> tuple[Asked, list[str]]:
     elif not argument.startswith("--"):
       errors.append(f"{argument}: not a flag; prompts are given as --prompt=…")
     elif name in _SWITCHES and not equals:
-      asked.chat = _SWITCHES[name]
+      _switch(asked, name, errors)
     elif name not in _VALUED and not name.startswith("config."):
       wanted = near(name, _NAMES).replace("mean '", "mean '--")
       errors.append(f"--{name}: no such flag" + (wanted or "; see --help"))
@@ -82,12 +84,21 @@ def _take(asked: Asked, name: str, text: str, errors: list[str]) -> None:
     asked.overrides.append((name.removeprefix("config."), text))
   elif not text:
     errors.append(f"--{name}: needs a value")
+  elif name.startswith("prompt"):
+    asked.prompts.append((name, text))
+  elif name in asked.said:
+    errors.append(f"--{name}: given twice; say it once")
   elif name == "config":
     asked.config = text
-  elif name == "max_tokens":
-    _count(asked, text, errors)
   else:
-    asked.prompts.append((name, text))
+    _count(asked, text, errors)
+  asked.said.add(name)
+
+
+def _switch(asked: Asked, name: str, errors: list[str]) -> None:
+  if asked.chat not in (None, _SWITCHES[name]):
+    errors.append("--chat: given with --nochat; say one of them")
+  asked.chat = _SWITCHES[name]
 
 
 def _count(asked: Asked, text: str, errors: list[str]) -> None:

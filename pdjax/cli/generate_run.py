@@ -20,6 +20,9 @@ _LEFT_OUT = ("sweep", "then", "reads", "repeat", "name")
 def run_of(asked: Asked, errors: list[str]) -> Run:
   """The one run of a config, with a workload of as many short requests.
 
+  How long they really are is `pdjax.cli.questions`' to check, against what
+  the user said.
+
   Args:
     asked: the command line; it names a config.
     errors: lines of mistakes found so far.
@@ -87,7 +90,7 @@ def _workload(asked: Asked, stop: str | None) -> schema.Tree:
       "arrival": "all_at_once",
       "num_requests": max(1, len(asked.prompts)),
       "prompt": {"mean": 1.0},
-      "output": {"mean": float(asked.max_tokens)},
+      "output": {"mean": 1.0},
       "stop": stop,
   }
 

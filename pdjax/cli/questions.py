@@ -3,10 +3,10 @@
 import dataclasses
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
+from pdjax import inputfile
 from pdjax.cli.generate_flags import Asked
 from pdjax.config import ConfigError, Run
 from pdjax.engine import capacity
@@ -37,22 +37,25 @@ def texts_of(asked: Asked) -> list[str]:
   for kind, value in asked.prompts:
     try:
       texts.append(_text(kind, value))
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeError) as error:
       errors.append(f"--{kind}={value}: cannot be read: {error}")
-  errors += [
-      f"--{kind}={value}: has no text"
-      for (kind, value), text in zip(asked.prompts, texts, strict=False)
-      if not text
-  ]
+    else:
+      if not texts[-1]:
+        errors.append(f"--{kind}={value}: has no text")
   if errors:
     raise ConfigError(errors)
   return texts
 
 
 def _text(kind: str, value: str) -> str:
+  """Raises OSError or UnicodeError where there is no text to be had."""
   if kind == "prompt_file":
-    return Path(value).expanduser().read_text(encoding="utf-8")
-  return sys.stdin.read() if value == "-" else value
+    return inputfile.path_of(value).read_text(encoding="utf-8")
+  text = value
+  if value == "-":
+    text = sys.stdin.read() if sys.stdin else ""
+  # Python hands on bytes that it could not decode as lone surrogates.
+  return text.encode(errors="surrogateescape").decode()
 
 
 def questions_of(

@@ -1,5 +1,6 @@
 """`python -m pdjax.generate`: what it says, and what it refuses."""
 
+import io
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from pdjax.cli import generate_flags, questions
 from pdjax.cli.generate import main
 from tests.models.hf_files import write_folder, write_safetensors
 
@@ -171,3 +173,48 @@ def test_a_model_that_computes_no_numbers_fails(
   assert status == 1
   last = capsys.readouterr().err.splitlines()[-1]
   assert last.startswith("not a number in the logits of 3 of 3 tokens")
+
+
+@pytest.mark.parametrize("value", ["-", "x\udcff"])
+def test_a_prompt_that_is_no_utf8(capsys, tiny, monkeypatch, value):
+  stream = io.TextIOWrapper(io.BytesIO(b"x\xff"), encoding="utf-8")
+  monkeypatch.setattr("sys.stdin", stream)
+  (line,) = [
+      line for line in refused(capsys, tiny, f"--prompt={value}")
+      if "left out" not in line
+  ]
+  assert line.startswith("--prompt=") and "cannot be read" in line
+  assert "byte 0xff in position 1" in line
+
+
+def test_undecoded_standard_input_and_none(capsys, tiny, monkeypatch):
+  """As where the locale is ASCII, and where the input is closed."""
+  stream = io.TextIOWrapper(
+      io.BytesIO("é".encode()), "ascii", errors="surrogateescape"
+  )
+  monkeypatch.setattr("sys.stdin", stream)
+  asked, _ = generate_flags.parse(["--prompt=-"])
+  assert questions.texts_of(asked) == ["é"]
+  monkeypatch.setattr("sys.stdin", None)
+  assert "--prompt=-: has no text" in refused(capsys, tiny, "--prompt=-")
+
+
+def test_more_tokens_than_the_model_has_positions(capsys, tiny):
+  lines = refused(capsys, tiny, "--prompt=x", "--max_tokens=1000000")
+  assert lines[-1] == (
+      "--prompt: number 1 has 1 tokens, which with --max_tokens=1000000 are"
+      " more than the 512 positions of tiny"
+  )
+  assert not any("workload" in line for line in lines)
+
+
+@pytest.mark.parametrize(("repeated", "line"), [
+    (("--max_tokens=2", "--max_tokens=3"), "--max_tokens: given twice"),
+    (("--max_tokens=128", "--max_tokens=128"), "--max_tokens: given twice"),
+    (("--config=x",), "--config: given twice"),
+    (("--chat", "--nochat"), "--chat: given with --nochat"),
+    (("--config.engine.max_programs=2",) * 2, "--config.engine.max_programs"),
+])
+def test_flags_that_may_stand_once(capsys, tiny, repeated, line):
+  lines = refused(capsys, tiny, "--prompt=x", "--prompt=y", *repeated)
+  assert sum(told.startswith(line) for told in lines) == 1
