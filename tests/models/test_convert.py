@@ -21,7 +21,7 @@ from pdjax.models import (
     weights,
 )
 from pdjax.models.tokenizer import Tokenizer, load_tokenizer
-from tests.models.hf_files import write_folder
+from tests.models.hf_files import tensors, write_folder, write_safetensors
 from tests.models.test_tokenizer import core
 
 
@@ -101,7 +101,39 @@ def test_refusals_are_one_line_and_write_nothing(
   assert "is no whole safetensors" in _refused(capsys, tmp_path / "hf", target)
   (tmp_path / "file").write_text("")
   assert "cannot write" in _refused(capsys, source, tmp_path / "file" / "y")
+  inside = source / "deep" / "x"
+  assert f"is within {str(source)!r}" in _refused(capsys, source, inside)
+  assert not inside.parent.exists()
   assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "hf"]
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_not_finite_are_refused(wrong, tmp_path, capsys):
+  arrays = write_folder(tmp_path / "hf")
+  arrays["model.norm.weight"][3] = wrong
+  arrays["model.layers.1.self_attn.q_proj.weight"][2, 1] = wrong
+  write_safetensors(tmp_path / "hf" / "model.safetensors", arrays)
+  line = _refused(capsys, tmp_path / "hf", tmp_path / "new" / "deep" / "x")
+  assert "has weights that are not finite as bfloat16: " in line
+  assert line.endswith(": norm, q\n")
+  assert [path.name for path in tmp_path.iterdir()] == ["hf"]
+
+
+@pytest.mark.parametrize("arguments", [("", "out"), ("hf", "")])
+def test_an_empty_path_is_no_path(arguments, capsys):
+  assert "is empty; name a folder or file" in _refused(capsys, *arguments)
+
+
+def test_says_what_was_written(source, tmp_path, capsys):
+  """bfloat16 if nothing is said, as the help has it."""
+  assert convert.main([str(source), str(tmp_path / "x")]) == 0
+  count = sum(array.size for array in tensors().values())
+  said = f"'{tmp_path / 'x'}': bfloat16, {count:,} parameters, "
+  out = capsys.readouterr().out
+  assert out.startswith(said) and out.endswith(" MB on disk\n")
+  with pytest.raises(SystemExit):
+    convert.main(["--help"])
+  assert "(default: bfloat16)" in capsys.readouterr().out
 
 
 def test_failure_leaves_nothing_half_written(source, tmp_path, monkeypatch):
