@@ -19,6 +19,7 @@ from pdjax.cli.watch import Watch
 from pdjax.config import ConfigError, Run
 from pdjax.events import Log
 from pdjax.metrics.provenance import now, provenance
+from pdjax.metrics.requests import RequestTable, table_of, write_requests
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.schedule.world import World
@@ -102,7 +103,6 @@ def _write(
 ) -> None:
   from pdjax.eventfile import write_log
   from pdjax.metrics.conditions import conditions
-  from pdjax.metrics.requests import table_of, write_requests
   from pdjax.metrics.summary import summarize
   from pdjax.workload.statistics import describe
 
@@ -122,12 +122,23 @@ def _write(
       facts,
       pages_leaked=0,
       load_ended=workload.window and len(table) == len(workload.requests),
+      answers_cut=_answers_cut(run, workload, table),
       prefix_reuse_share=describe(workload)["prefix_reuse_share"],
   )
   summary = summarize(
       table, run, chips=plant.conditions.get("chips"), facts=facts
   )
   jsonfile.write(folder / "summary.json", summary | more | schema.flat(tree))
+
+
+def _answers_cut(
+    run: Run, workload: Workload, table: RequestTable
+) -> int | None:
+  """Measured answers that end before their true length; None: none can."""
+  if run.workload.max_tokens is None or run.workload.stop == "eos":
+    return None
+  done = table["request"][table["measured"] & table.finished]
+  return sum(id in workload.cut for id in done.tolist())
 
 
 def _read(config: Path) -> Run:

@@ -49,6 +49,8 @@ class Facts:
   """Of all chips together, where the chips' table has it."""
   usd_per_hour: float | None = None
   """Of all chips together, likewise."""
+  answers_cut: int | None = None
+  """Measured answers that ended at `max_tokens`, before their true length."""
   prefix_reuse_share: float | None = None
   """Share of prompt tokens that a prefix cache without limits would hold."""
 

@@ -24,7 +24,8 @@ def notes(
   """Sentences on a summary; `table` has the measured requests."""
   return [
       *(_unsteady(table) if table.window else ()), *_given_up(summary),
-      *_refused(summary), *_vacuous(summary), *_few(summary, slo),
+      *_cut(summary), *_refused(summary), *_vacuous(summary),
+      *_few(summary, slo),
   ]
 
 
@@ -38,6 +39,11 @@ def _unsteady(table: RequestTable) -> list[str]:
 def _given_up(summary: Mapping[str, Any]) -> Iterator[str]:
   if summary["aborted"]:
     yield f"{summary['aborted']} requests given up by their clients, in no SLO"
+
+
+def _cut(summary: Mapping[str, Any]) -> Iterator[str]:
+  if cut := summary.get("answers_cut"):
+    yield f"{cut} of {summary['completed']} answers cut by max_tokens"
 
 
 def _refused(summary: Mapping[str, Any]) -> Iterator[str]:

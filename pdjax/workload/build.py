@@ -207,8 +207,9 @@ def _declared(
   if workload.max_tokens is not None:
     declared = np.full(len(columns), workload.max_tokens, dtype=np.int64)
   known = np.minimum(columns.output_tokens, declared)
+  cut = np.flatnonzero(known < columns.output_tokens).tolist()
   if workload.stop == "eos":
-    known = declared
+    known, cut = declared, []
   requests = _requests(
       columns, declared, patience.deadlines_ps(workload, columns)
   )
@@ -229,6 +230,7 @@ def _declared(
       behaviour,
       window_of(workload),
       cancels,
+      frozenset(cut),
   )
 
 

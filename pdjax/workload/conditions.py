@@ -70,7 +70,7 @@ def of_rules(
       "cuts": _cuts(workload, long),
       "max_tokens": _max_tokens(workload, columns),
       "stop": workload.stop,
-      "stop_rule": _stop_rule(workload),
+      "stop_rule": _stop_rule(workload, columns),
       "protocol": workload.protocol,
       "window": _window(workload),
   }
@@ -176,7 +176,12 @@ def _max_tokens(workload: config.Workload, columns: Columns) -> dict:
   }
 
 
-def _stop_rule(workload: config.Workload) -> str:
+def _stop_rule(workload: config.Workload, columns: Columns) -> str:
   if workload.stop == "eos":
     return "answers end at an end token; known lengths are only upper bounds"
-  return "end tokens are ignored; every answer has its true length"
+  cut = _max_tokens(workload, columns).get("requests_cut")
+  but = (
+      f", but {cut} of {len(columns)} are cut to max_tokens={workload.max_tokens}"
+      if cut else ""
+  )
+  return f"end tokens are ignored; every answer has its true length{but}"

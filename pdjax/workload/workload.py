@@ -38,6 +38,9 @@ class Workload:
   cancel_after_ps: Mapping[int, int] = dataclasses.field(default_factory=dict)
   """How long after its arrival a request's client gives up unless it has been
   served, by id, of those that do. The truth, as `output_tokens`."""
+  cut: frozenset[int] = frozenset()
+  """Ids of requests that declare less than their true length: an answer ends
+  there, and `output_tokens` says so."""
 
   def __post_init__(self):
     if len(self.requests) != len(self.output_tokens):

@@ -101,3 +101,21 @@ def test_throttle_drops_what_comes_too_soon(clock):
     clock.now = float(second)
     throttled(str(second))
   assert told == ["10", "13", "16"]
+
+
+@pytest.mark.parametrize(
+    ("more", "note"),
+    [
+        (("--config.workload.max_tokens=2",), "10 of 10 answers cut by"),
+        (("--config.workload.max_tokens=2",
+          "--config.workload.deadline_s=1e-4"), None),
+        (("--config.workload.max_tokens=9",), None),
+        ((), None),
+    ],
+)
+def test_answers_that_max_tokens_cuts_are_told(command, more, note):
+  status, out, _ = command("--config.workload.output.kind=fixed", *more)
+  assert status == 0
+  told = [line for line in out.splitlines() if "cut by max_tokens" in line]
+  assert len(told) == (note is not None)
+  assert note is None or note in told[0]

@@ -190,7 +190,17 @@ def test_max_tokens_rules_are_stated():
       "rule": "every request declares 64 tokens",
       "requests_cut": sum(n > 64 for n in true.output_tokens),
   }
+  cut = len(capped.cut)
+  assert cut == capped.conditions["max_tokens"]["requests_cut"] > 0
+  assert all(true.output_tokens[id] > 64 for id in capped.cut)
+  assert capped.conditions["stop_rule"].endswith(
+      f"its true length, but {cut} of 200 are cut to max_tokens=64"
+  )
+  for whole in (true, build(_replace(AZURE, max_tokens=10**6))):
+    assert not whole.cut
+    assert whole.conditions["stop_rule"].endswith("has its true length")
   bound = build(_replace(AZURE, max_tokens=64, stop="eos"))
+  assert not bound.cut
   assert set(bound.output_tokens) == {64}
   assert "upper bounds" in bound.conditions["stop_rule"]
 
