@@ -101,8 +101,8 @@ def _kind(path: str) -> str:
 
 
 def _describe(workload: config.Workload, folder: Path) -> Iterator[str]:
+  from pdjax.cli import portrait
   from pdjax.report.loads import draw
-  from pdjax.workload import portrait
   from pdjax.workload.traces import read
 
   trace = read(workload.kind, workload.path, _all(workload))

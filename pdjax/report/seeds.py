@@ -49,9 +49,21 @@ def _without_seed(config: Mapping[str, Any]) -> str:
 
 
 def _label(each: _Seeds) -> str:
-  first = next(iter(each.values()))
-  words = first.label.split()
-  return " ".join(w for w in words if not w.startswith("seed=")) or first.label
+  """The words that all seeds' labels share; without any, the strategy's kind.
+
+  What only some have tells a seed apart, not the design.
+  """
+  first, *others = each.values()
+  shared = [
+      word for word in first.label.split()
+      if all(word in run.label.split() for run in others)
+  ]
+  return " ".join(shared) or _strategy(first)
+
+
+def _strategy(run: ReportedRun) -> str:
+  assert run.config is not None
+  return run.config["strategy"]["kind"]
 
 
 def _attainment(each: _Seeds) -> str:

@@ -179,9 +179,9 @@ def _max_tokens(workload: config.Workload, columns: Columns) -> dict:
 def _stop_rule(workload: config.Workload, columns: Columns) -> str:
   if workload.stop == "eos":
     return "answers end at an end token; known lengths are only upper bounds"
+  rule = "end tokens are ignored; every answer has its true length"
   cut = _max_tokens(workload, columns).get("requests_cut")
-  but = (
-      f", but {cut} of {len(columns)} are cut to max_tokens={workload.max_tokens}"
-      if cut else ""
-  )
-  return f"end tokens are ignored; every answer has its true length{but}"
+  if not cut:
+    return rule
+  asked = f"max_tokens={workload.max_tokens}"
+  return f"{rule}, but {cut} of {len(columns)} are cut to {asked}"

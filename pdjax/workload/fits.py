@@ -12,6 +12,8 @@ import numpy as np
 from scipy.special import gammaincinv, ndtri
 
 TAIL = 0.99
+LEAST_CV = 1e-6
+"""Lengths that vary less are the same: rounding would decide the fit."""
 TAIL_SHARE = 0.2
 """A fit misses the tail when its p99 is off by more than this share."""
 
@@ -34,8 +36,8 @@ class Fit:
 
 
 def fits_of(tokens: np.ndarray) -> list[Fit]:
-  """Fits of lengths that are not all the same; else none."""
-  if tokens.min() == tokens.max():
+  """Fits of lengths that are not all (nearly) the same; else none."""
+  if tokens.std() <= LEAST_CV * tokens.mean():
     return []
   return [_lognormal(tokens), _gamma(tokens)]
 

@@ -69,3 +69,39 @@ def test_mistakes_are_one_line(capsys, arguments, line):
 def test_help(capsys):
   assert main(["--help"]) == 0
   assert "python -m pdjax.workload FILE" in capsys.readouterr().out
+
+
+def _table_of(tmp_path, capsys, rows):
+  """Words of the three lines of the table of lengths."""
+  file = tmp_path / "x.csv"
+  file.write_text("\n".join([
+      "arrived_at,num_prefill_tokens,num_decode_tokens",
+      *(f"{n},{prompt},{output}" for n, (prompt, output) in enumerate(rows)),
+  ]))
+  assert main([str(file)]) == 0
+  text = capsys.readouterr().out
+  lines = text.splitlines()
+  begin = next(n for n, line in enumerate(lines) if line.startswith("tokens"))
+  return [line.split() for line in lines[begin : begin + 3]], text
+
+
+def test_columns_of_huge_lengths_stay_apart(tmp_path, capsys):
+  rows = [(10**9, 5), (10**9 - 1, 5)] * 150
+  table, _ = _table_of(tmp_path, capsys, rows)
+  assert [len(words) for words in table] == [6, 6, 6]
+  assert table[1][-1] == "1000000000"
+
+
+@pytest.mark.parametrize(
+    ("count", "p90", "p99"),
+    [(1, "n<30", "n<300"), (29, "n<30", "n<300"), (30, "27", "n<300"),
+     (299, "269", "n<300"), (300, "270", "297")],
+)
+def test_tails_of_few_lengths_are_refused(tmp_path, capsys, count, p90, p99):
+  rows = [(n + 1, 1) for n in range(count)]
+  table, text = _table_of(tmp_path, capsys, rows)
+  assert table[0] == ["tokens", "mean", "p50", "p90", "p99", "max"]
+  assert table[1][3:] == [p90, p99, str(count)]
+  fits = [line for line in text.splitlines() if line.startswith("prompt as")]
+  assert all(f.endswith("p99 n<300") == (count < 300) for f in fits)
+  assert len(fits) == (0 if count == 1 else 2)

@@ -1,5 +1,7 @@
 """Runs of several seeds: means with intervals, ratios paired by seed."""
 
+from dataclasses import replace
+
 from pdjax.report.groups import ReportedRun
 from pdjax.report.seeds import over_seeds
 
@@ -51,3 +53,27 @@ def test_steady_and_count_form_no_ratio():
   ]
   last = over_seeds(runs).splitlines()[-1]
   assert last.startswith("b: 3 seeds") and "against" not in last
+
+
+def lines_of(*runs):
+  return over_seeds(runs).splitlines()[1:]
+
+
+def test_a_design_is_named_without_its_seed():
+  (line,) = lines_of(
+      *(replace(run("continuous", s, 1.0), label=f"seed={s}") for s in (0, 1))
+  )
+  assert line.startswith("continuous: 2 seeds")
+  (line,) = lines_of(*(
+      replace(run("a", s, 1.0), label=f"P workload.seed={s} model.seed=1 x")
+      for s in (0, 1)
+  ))
+  assert line.startswith("P model.seed=1 x: 2 seeds")
+
+
+def test_cases_named_after_seeds_name_none_of_them():
+  (line,) = lines_of(
+      replace(run("chunked", 3, 1.0), label="first"),
+      replace(run("chunked", 4, 1.0), label="second"),
+  )
+  assert line.startswith("chunked: 2 seeds")

@@ -36,3 +36,8 @@ def test_a_heavy_tail_is_missed_by_a_light_law():
 
 def test_equal_lengths_have_no_law():
   assert fits_of(np.full(10, 7)) == []
+
+
+def test_lengths_that_hardly_vary_have_no_fit():
+  assert fits_of(np.array([10**9, 10**9 - 1] * 150)) == []
+  assert len(fits_of(np.array([1000, 1001] * 150))) == 2

@@ -1,11 +1,12 @@
 """A trace in words, and the curves of its figure."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from pdjax import config
+from pdjax.metrics.percentiles import needed
 from pdjax.workload import build
 from pdjax.workload.arrivals import PS_PER_S
 from pdjax.workload.fits import TAIL, fits_of
@@ -13,6 +14,9 @@ from pdjax.workload.reuse import reuse_curve
 from pdjax.workload.statistics import describe
 from pdjax.workload.traces import Trace
 from pdjax.workload.workload import Workload
+
+_FIGURES = ("mean", "p50", "p90", "p99", "max")
+_PERCENT = {"p50": 50, "p90": 90, "p99": 99}
 
 BIN_S = 10
 """Arrivals are counted in bins of this length."""
@@ -58,16 +62,35 @@ def lines(
   yield from (f"- {note}" for note in load.conditions["notes"])
   yield from _arrivals(load)
   yield ""
-  yield f"{'tokens':<10}" + "".join(
-      f"{name:>9}" for name in ("mean", "p50", "p90", "p99", "max")
-  )
-  for name in ("prompt", "output"):
-    spread = facts[f"{name}_tokens"]
-    yield f"{name:<10}" + "".join(
-        f"{spread[key]:>9.0f}" for key in ("mean", "p50", "p90", "p99", "max")
-    )
+  yield from _table([
+      ("tokens", *_FIGURES),
+      *(
+          (name, *_figures(facts[f"{name}_tokens"], len(load.requests)))
+          for name in ("prompt", "output")
+      ),
+  ])
   yield from _fits(load)
   yield from _reuse(load)
+
+
+def _figures(spread: Mapping[str, float], count: int) -> Iterator[str]:
+  """Figures of `count` lengths; a percentile of too few is refused."""
+  for name in _FIGURES:
+    least = needed(_PERCENT.get(name, 0))
+    yield f"n<{least}" if count < least else f"{spread[name]:.0f}"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+  """Rows under each other, columns as wide as their longest entry needs."""
+  widths = [
+      max(8, *(len(entry) for entry in entries))
+      for entries in zip(*rows, strict=True)
+  ]
+  for name, *entries in rows:
+    yield f"{name:<{widths[0]}}" + "".join(
+        f" {entry:>{width}}"
+        for entry, width in zip(entries, widths[1:], strict=True)
+    )
 
 
 def panels(load: Workload) -> list[Panel]:
@@ -122,13 +145,15 @@ def _fits(load: Workload) -> Iterator[str]:
   yield ""
   for name in ("prompt", "output"):
     tokens = _lengths(load, name)
+    tail = len(tokens) >= needed(100 * TAIL)
     for fit in fits_of(tokens):
       law = ", ".join(f"{k} {v:.4g}" for k, v in fit.parameters.items())
+      p99 = f"{fit.off(tokens):+.0%}" if tail else f"n<{needed(100 * TAIL)}"
       yield (
           f"{name} as {fit.name}: {law}; p50 {fit.off(tokens, 0.5):+.0%},"
-          f" p99 {fit.off(tokens):+.0%}"
+          f" p99 {p99}"
       )
-      if fit.misses_tail(tokens):
+      if tail and fit.misses_tail(tokens):
         yield (
             f"! {fit.name} misses the tail of {name} lengths: its p99 is"
             f" {1 + fit.off(tokens):.2f} of the trace's"
