@@ -5,6 +5,7 @@ here, from shapes alone. Modules that take time are imported when needed.
 """
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 from pdjax.cli import flags as experiment_flags
 from pdjax.config import ConfigError
+from pdjax.sweep import temporary
 
 USAGE = """\
 Compiles a config's programs for chips that need not be here; nothing runs.
@@ -122,4 +124,8 @@ def _output(own: dict[str, str], errors: list[str]) -> Path | None:
   path = Path(text)
   if path.is_dir() or not path.absolute().parent.is_dir():
     errors.append(f"--json={text}: cannot be written: no such folder")
+  elif path.exists() and not os.access(path, os.W_OK):
+    errors.append(f"--json={text}: may not be written to")
+  elif not path.exists() and (reason := temporary.refusal(path)):
+    errors.append(f"--json={text}: {reason}")
   return path

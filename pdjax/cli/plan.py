@@ -3,7 +3,6 @@
 import dataclasses
 import importlib
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from pdjax import schema
 from pdjax.cli import configfile, preflight
 from pdjax.cli.flags import Flags
 from pdjax.config import ConfigError
-from pdjax.sweep import devices, source
+from pdjax.sweep import devices, source, temporary
 from pdjax.sweep.cells import Cell, Cells, distinct
 from pdjax.sweep.experiment import Asked, Experiment, experiments_of
 from pdjax.sweep.spread import spread
@@ -61,7 +60,8 @@ def plan(flags: Flags, errors: list[str]) -> list[Part]:
   thens = [_then(one, errors) for one in experiments]
   errors += _reads_errors(experiments)
   output = Path(flags.output_dir)
-  errors += _unwritable(output)
+  if reason := temporary.refusal(output):
+    errors.append(f"--output_dir={output}: {reason}")
   if errors:
     raise ConfigError(list(dict.fromkeys(errors)))
   return [
@@ -135,20 +135,6 @@ def _reads_errors(experiments: list[Experiment]) -> list[str]:
       for place, one in enumerate(experiments)
       if one.reads and one.reads not in names[:place]
   ]
-
-
-def _unwritable(output: Path) -> list[str]:
-  """A line if results cannot be put there; nothing is made to find out."""
-  try:
-    existing = output.absolute()
-    while not existing.exists():
-      existing = existing.parent
-    if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK):
-      return []
-    reason = "cannot be written to" if existing.is_dir() else "is not a folder"
-  except (OSError, ValueError) as error:
-    return [f"--output_dir={output}: {getattr(error, 'strerror', error)}"]
-  return [f"--output_dir={output}: {existing} {reason}"]
 
 
 def made_by(cell: Cell) -> dict[str, str]:

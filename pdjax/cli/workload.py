@@ -7,6 +7,7 @@ from pathlib import Path
 from pdjax import config
 from pdjax.config import ConfigError
 from pdjax.fieldtypes import near
+from pdjax.sweep import temporary
 
 USAGE = """\
 Says what a trace holds: arrivals, lengths, laws fitted to them, prefix reuse.
@@ -19,7 +20,7 @@ Says what a trace holds: arrivals, lengths, laws fitted to them, prefix reuse.
   --help               shows this
 
 Formats are those of workload.kind, in docs/experiments.md. Exit status: 0, or
-2 where the file cannot be read.
+2 where the file cannot be read or the folder not be written to.
 """
 
 _FLAGS = ("kind", "output_dir", "skip_bad_rows", "help")
@@ -71,7 +72,10 @@ def _parse(
       path=files[0],
       skip_bad_rows="skip_bad_rows" in flags,
   )
-  return workload, Path(flags.get("output_dir") or Path(files[0]).parent)
+  folder = Path(flags.get("output_dir") or Path(files[0]).parent)
+  if reason := temporary.refusal(folder):
+    raise ConfigError([f"--output_dir={folder}: {reason}"])
+  return workload, folder
 
 
 def _unknown_kind(kind: str) -> list[str]:

@@ -67,7 +67,7 @@ class Store:
     above = next(filter(os.path.lexists, self.folder.parents))
     folders = (above, self.folder, self._runs, self._failed, self._figures)
     files = [self.folder / name for name in _OWN]
-    return [
+    lines = [
         f"{path}: results go there, but it is no folder that can be written to"
         for path in folders
         if os.path.lexists(path) and not _is_writable(path)
@@ -76,6 +76,9 @@ class Store:
         for path in files
         if os.path.lexists(path) and not os.path.isfile(path)
     ]
+    if not lines and (reason := temporary.refusal(self.folder)):
+      lines = [f"{self.folder}: results go there, but {reason}"]
+    return lines
 
   # One cell. -----------------------------------------------------------------
 
@@ -238,7 +241,8 @@ class Store:
     self.folder.mkdir(parents=True, exist_ok=True)
     with self.locked():
       for old in self.folder.glob(".tmp-*"):  # of a process that was killed
-        old.unlink(missing_ok=True)
+        if not old.is_dir():  # else somebody tries whether there is room
+          old.unlink(missing_ok=True)
       rows, left_out = self.rows()
       jsonfile.write(self.folder / "experiment.json", experiment)
       jsonfile.write(self.folder / "summary.json", rows)

@@ -20,6 +20,29 @@ def make(parent: Path, name: str) -> Path:
   return folder
 
 
+def refusal(folder: Path) -> str | None:
+  """Why nothing can be made in a folder, which need not be there yet.
+
+  It is tried, as no permission tells it of every kind of disk: the folders that
+  are missing are made in a temporary one. Nothing is left.
+  """
+  place = folder.absolute()
+  while not os.path.lexists(place):
+    place = place.parent
+  missing = folder.absolute().relative_to(place).parts
+  try:
+    made = make(place, "try")
+    try:
+      within = (name for name in missing if name != os.pardir)
+      made.joinpath(*within).mkdir(parents=True, exist_ok=True)
+    finally:
+      shutil.rmtree(made)
+  except (OSError, ValueError) as error:
+    reason = getattr(error, "strerror", None) or str(error)
+    return f"nothing can be made in {place}: {reason}"
+  return None
+
+
 def is_temporary(path: Path) -> bool:
   """Whether something in a folder of results is no result."""
   return path.name.startswith(_PREFIX)

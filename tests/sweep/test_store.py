@@ -301,6 +301,13 @@ def test_what_is_above_may_be_an_obstacle(tmp_path):
   assert Store(tmp_path / "a" / "b" / "x").obstacles() == []
 
 
+def test_a_name_that_no_disk_takes_is_an_obstacle(tmp_path):
+  (line,) = Store(tmp_path / "a" / ("x" * 300)).obstacles()
+  assert f"nothing can be made in {tmp_path}: " in line
+  assert Store(tmp_path / "new" / ".." / ".." / "y").obstacles() == []
+  assert not list(tmp_path.iterdir())
+
+
 def test_json_has_no_nan(tmp_path):
   with pytest.raises(ValueError):
     jsonfile.write(tmp_path / "x.json", {"value": float("nan")})
