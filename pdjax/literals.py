@@ -11,6 +11,7 @@ from typing import Any
 
 from pdjax import fieldtypes, schema
 from pdjax.config import ConfigError
+from pdjax.unknown import UNKNOWN
 
 _NONE_WORDS = ("none", "null")
 
@@ -52,24 +53,27 @@ def unsays(path: str, text: str) -> bool:
   return type(None) not in members and text.strip().lower() in _NONE_WORDS
 
 
-def list_from_text(path: str, text: str, hint: Any = None) -> tuple[Any, ...]:
+def list_from_text(
+    path: str, text: str, errors: list[str], hint: Any = None
+) -> tuple[Any, ...]:
   """Comma-separated values of one field; brackets and quotes hold together.
 
-  >>> list_from_text("strategy.chunk_size", "128,256,none")
+  Adds a line to `errors` for each that is wrong, which is unknown then.
+
+  >>> list_from_text("strategy.chunk_size", "128,256,none", [])
   (128, 256, None)
 
   Raises:
-    ConfigError: no such field, no value, or a line for each wrong one.
+    ConfigError: no such field.
   """
   hint = hint or schema.hint_of(path)
-  values, errors = [], []
-  for part in _split(text) or [""]:
+  values = []
+  for part in _split(text):
     try:
       values.append(from_text(path, part, hint))
     except ConfigError as error:
       errors += error.errors
-  if errors:
-    raise ConfigError(errors)
+      values.append(UNKNOWN)
   return tuple(values)
 
 
@@ -133,4 +137,4 @@ def _split(text: str) -> list[str]:
       parts.append(text[start:index])
       start = index + 1
   parts.append(text[start:])
-  return [part.strip() for part in parts if part.strip()]
+  return [part.strip() for part in parts]

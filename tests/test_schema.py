@@ -40,7 +40,7 @@ def test_every_mistake_is_one_line_and_all_are_told():
 
 def test_a_field_without_a_near_name_lists_what_is_allowed():
   (line,) = errors_of({"backend": {"zzz": 1}})
-  assert line == "backend.zzz: no such field; allowed: kind"
+  assert line == "backend.zzz: no such field; allowed: kind, costs"
 
 
 def test_right_fields_survive_beside_a_wrong_one():
@@ -145,10 +145,17 @@ def test_wrong_text_names_the_field_and_what_is_allowed(path, text, part):
 
 
 def test_lists_split_outside_brackets_and_quotes():
-  read = literals.list_from_text
+  wrong: list[str] = []
+
+  def read(path, text):
+    return literals.list_from_text(path, text, wrong)
+
   assert read("strategy.chunk_size", "128, 256,none") == (128, 256, None)
   assert read("workload.path", "'a,b',c") == ("a,b", "c")
   assert read("cluster.tp", "{'P': 1, 'D': 2}, 4") == ({"P": 1, "D": 2}, 4)
+  assert not wrong
+  assert len(read("workload.rate", "1,,2,x")) == 4
+  assert [line.partition(" ")[0] for line in wrong] == 2 * ["workload.rate:"]
 
 
 def test_leaves_take_nested_and_dotted_alike():

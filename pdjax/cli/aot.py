@@ -80,6 +80,8 @@ def _taken(
   rest, errors = [], []
   for argument in arguments:
     name, equals, text = argument.removeprefix("--").partition("=")
+    if name in own:
+      errors.append(f"--{name}: given twice; say it once")
     if argument == "--all_buckets":
       own[name] = ""
     elif argument.startswith("--") and name in _OWN:

@@ -55,7 +55,8 @@ _NAMES = (
     *_SWITCHES,
 )
 _ORDERS = ("given", "shuffled")
-_DEFAULTS = {"output_dir": "results"}
+_ADDED = ("sweep", "only", "cell", "prompt", "prompt_file", "help")
+"""Flags that may be given again."""
 _PAIRS = {
     "sweep": "FIELD=VALUES, as in --sweep='strategy.chunk_size=128,256'",
     "only": "FIELD=VALUES, as in --only='cluster.split=2P2D'",
@@ -71,7 +72,7 @@ class Flags:
   overrides: list[Flag] = dataclasses.field(default_factory=list)
   sweeps: list[Flag] = dataclasses.field(default_factory=list)
   only: list[Flag] = dataclasses.field(default_factory=list)
-  output_dir: str = _DEFAULTS["output_dir"]
+  output_dir: str = "results"
   order: str | None = None
   shard: str | None = None
   """Text; see `share`."""
@@ -110,7 +111,7 @@ class Flags:
 def parse(arguments: Sequence[str]) -> tuple[Flags, list[str]]:
   """The flags, and a line for each argument that is not understood."""
   flags, errors = Flags(), []
-  rest = list(arguments)
+  rest, names = list(arguments), []
   while rest:
     argument = rest.pop(0)
     if argument in ("-h", "-?"):
@@ -118,8 +119,20 @@ def parse(arguments: Sequence[str]) -> tuple[Flags, list[str]]:
     elif not argument.startswith("--"):
       errors.append(_stray(argument))
     else:
+      names.append(argument[2:].partition("=")[0])
       _take(flags, argument[2:], rest, errors)
-  return flags, errors + list(_mistakes(flags))
+  return flags, errors + list(twice(names)) + list(_mistakes(flags))
+
+
+def twice(names: Sequence[str]) -> Iterator[str]:
+  """A line for each flag that is said once and was given again.
+
+  Those that name a field are another's business, and some add up.
+  """
+  for name in dict.fromkeys(names):
+    once = name not in _ADDED and not name.startswith("config.")
+    if once and names.count(name) > 1:
+      yield f"--{name}: given twice; say it once"
 
 
 def _mistakes(flags: Flags) -> Iterator[str]:
@@ -158,8 +171,6 @@ def _take(
     errors.append(f"--{name}: needs a value")
   elif name == "cell":
     flags.cells.append(text.strip())
-  elif getattr(flags, name) not in (None, _DEFAULTS.get(name), text):
-    errors.append(f"--{name}: given twice; say it once")
   else:
     setattr(flags, name, text)
 

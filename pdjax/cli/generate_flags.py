@@ -6,6 +6,7 @@ As in `pdjax.cli.flags` a mistake is one line, and all are shown together.
 import dataclasses
 from collections.abc import Sequence
 
+from pdjax.cli.flags import twice
 from pdjax.fieldtypes import near
 from pdjax.sweep.overrides import Flag
 
@@ -59,10 +60,11 @@ class Asked:
 def parse(arguments: Sequence[str]) -> tuple[Asked, list[str]]:
   """The flags, and a line for each argument that is not understood."""
   asked, errors = Asked(), []
-  rest = list(arguments)
+  rest, names = list(arguments), []
   while rest:
     argument = rest.pop(0)
     name, equals, text = argument.removeprefix("--").partition("=")
+    names.append(name)
     if argument in ("-h", "--help"):
       asked.help = True
     elif not argument.startswith("--"):
@@ -76,7 +78,7 @@ def parse(arguments: Sequence[str]) -> tuple[Asked, list[str]]:
       errors.append(f"--{name}: needs a value, as in --{name}=VALUE")
     else:
       _take(asked, name, text if equals else rest.pop(0), errors)
-  return asked, errors
+  return asked, errors + list(twice(names))
 
 
 def _take(asked: Asked, name: str, text: str, errors: list[str]) -> None:

@@ -57,6 +57,8 @@ def _parse(
         wanted = near(name, _FLAGS).replace("mean '", "mean '--")
         errors.append(f"--{name}: no such flag{wanted}")
     else:
+      if name in flags:
+        errors.append(f"--{name}: given twice; say it once")
       flags[name] = value
   if "help" in flags and not errors:
     return None

@@ -90,6 +90,8 @@ def experiments_of(
 def _named(name: Any, asked: Asked, errors: list[str]) -> tuple[str, Asked]:
   """The experiment's name, and the flags that do not rename it."""
   names = [text for path, text in asked.overrides if path == "name"]
+  if len(names) > 1:
+    errors.append(f"--config.name: given {len(names)} times; say it once")
   rest = [flag for flag in asked.overrides if flag[0] != "name"]
   name = names[-1] if names else name
   wrong = _no_file_name("name", name)

@@ -29,17 +29,24 @@ def only_of(flags: Iterable[tuple[str, str]], errors: list[str]) -> Only:
   """The flags' values; those of one field given twice are alternatives."""
   wanted: dict[str, tuple] = {}
   for path, text in flags:
-    try:
-      wanted[path] = wanted.get(path, ()) + _values(path, text)
-    except ConfigError as error:
-      errors += [f"--only: {line}" for line in error.errors]
+    wrong: list[str] = []
+    values = _values(path, text, wrong)
+    if wrong:
+      errors += [f"--only: {line}" for line in wrong]
+    else:
+      wanted[path] = wanted.get(path, ()) + values
   return tuple(wanted.items())
 
 
-def _values(path: str, text: str) -> tuple:
+def _values(path: str, text: str, wrong: list[str]) -> tuple:
   if path == "case":
     return (text,)
-  return literals.list_from_text(path, text, int if path == "repeat" else None)
+  try:
+    hint = int if path == "repeat" else None
+    return literals.list_from_text(path, text, wrong, hint)
+  except ConfigError as error:
+    wrong += error.errors
+    return ()
 
 
 def select(

@@ -84,7 +84,8 @@ def extend(
     for _, said in sweep.cases:
       _take_out(said, path)
     try:
-      grid[path] = _values(path, text)
+      hint = int if path == REPEAT else None
+      grid[path] = literals.list_from_text(path, text, errors, hint)
     except ConfigError as error:
       errors += error.errors
       grid[schema.holder(path)] = (UNKNOWN,)
@@ -105,7 +106,3 @@ def _take_out(said: dict[str, Any], path: str) -> None:
   """Drops a field from a case, and what it says within it."""
   for name in [name for name in said if f"{name}.".startswith(f"{path}.")]:
     del said[name]
-
-
-def _values(path: str, text: str) -> tuple:
-  return literals.list_from_text(path, text, int if path == REPEAT else None)

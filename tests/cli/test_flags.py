@@ -57,7 +57,11 @@ def test_what_can_be_said_once_is_refused_twice():
   assert parse(["--config=x", "--config=y"])[1] == [
       "--config: given twice; say it once"
   ]
-  assert parse(["--output_dir=a", "--output_dir=b"])[1] == [
+  for name in ("rerun", "config=x", "order=given", "shard=1/2"):
+    assert parse([f"--{name}", f"--{name}"])[1] == [
+        f"--{name.partition('=')[0]}: given twice; say it once"
+    ]
+  assert parse(["--output_dir=results", "--output_dir=b"])[1] == [
       "--output_dir: given twice; say it once"
   ]
 

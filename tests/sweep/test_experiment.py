@@ -82,6 +82,11 @@ def test_repeat_is_set_and_swept_by_its_own_name():
          "--config.workload.rate: given 2 times; say it once"),
         ([], [("workload.rate", "1"), ("workload.rate", "2")],
          "--sweep=workload.rate: given 2 times; say it once"),
+        ([("name", "a"), ("name", "b")], [],
+         "--config.name: given 2 times; say it once"),
+        ([], [("workload.rate", "1,,2")],
+         "workload.rate: needs a value; `none` says nothing, '' is an empty"
+         " string"),
         ([("cluster.tp", "1")], [("cluster.tp.P", "2")],
          "--sweep=cluster.tp.P: --config.cluster.tp sets it too; say one"),
         ([("workload.rate", " ")], [],
