@@ -18,7 +18,10 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 # The same examples every time where a failure would only be bad luck; new ones
 # on every run at a desk.
-hypothesis.settings.register_profile("ci", derandomize=True)
+# No deadlines: how long an example takes says nothing of what it shows.
+hypothesis.settings.register_profile("own", deadline=None)
+hypothesis.settings.load_profile("own")
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
 if os.environ.get("CI"):
   hypothesis.settings.load_profile("ci")
 
