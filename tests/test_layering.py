@@ -25,7 +25,7 @@ MODEL_FILES = {
     for name in (
         "weight", "declared", "jsonfile", "hf_config", "hf_names", "hf_folder",
         "safetensors_file", "gguf_file", "spec_json", "orbax_folder", "fetch",
-        "checkpoint", "sizes",
+        "checkpoint", "sizes", "size_ranges",
     )
 }
 """What a model is and where its weights lie, before any is read."""
@@ -57,8 +57,8 @@ ALLOWED: dict[str, set[str]] = {
     "models.presets": {"config", "models.rope", "models.spec", *TELLS},
     **{
         name: {
-            "config", "models.rope", "models.spec", "models.presets", *TELLS,
-            *MODEL_FILES,
+            "config", "ranges", "models.rope", "models.spec", "models.presets",
+            *TELLS, *MODEL_FILES,
         }
         for name in MODEL_FILES
     },

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pdjax import config
-from pdjax.models import declared
+from pdjax.models import declared, size_ranges
 from pdjax.models.spec import ModelSpec
 from pdjax.models.weight import Weight
 
@@ -133,6 +133,14 @@ class GGUFFile:
     for key in (*_SIZES.values(), "tokenizer.ggml.tokens"):
       if self.field(key) is None:
         yield f"lacks {key}"
+    more = {
+        "head_dim": "llama.attention.key_length",
+        "rope_theta": "llama.rope.freq_base",
+    }
+    yield from size_ranges.mistakes({
+        ours: (key, self.field(key))
+        for ours, key in {**_SIZES, **more}.items()
+    })
     if self.field("llama.rope.scaling.type", "none") != "none" or (
         "rope_freqs.weight" in self._tensors
     ):

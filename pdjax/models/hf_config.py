@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pdjax import config
+from pdjax.fieldtypes import shown
+from pdjax.models import size_ranges
 from pdjax.models.jsonfile import read_object
 from pdjax.models.rope import Llama3Rope, RopeScaling, YarnRope
 from pdjax.models.spec import Experts, ModelSpec
@@ -56,6 +58,8 @@ _SIZES = {
     "max_position_embeddings": "max_position_embeddings",
     "norm_eps": "rms_norm_eps",
 }
+_MAY_LACK = {"num_kv_heads": "num_key_value_heads", "head_dim": "head_dim"}
+_TRUTHS = ("tie_word_embeddings", "norm_topk_prob")
 
 _ONLY: Mapping[str, tuple[Any, ...]] = {
     "hidden_act": ("silu",),
@@ -83,6 +87,8 @@ _ROPE_FORMS: Mapping[str, tuple[type[RopeScaling], dict[str, str]]] = {
 }
 """Keys of each known way of stretching, and our fields."""
 
+_ROPES = ("rope_scaling", "rope_parameters")
+
 
 def read(folder: pathlib.Path) -> tuple[str, ModelSpec]:
   """Architecture and sizes of the model in a folder, named after it.
@@ -96,16 +102,12 @@ def read(folder: pathlib.Path) -> tuple[str, ModelSpec]:
   architecture = _architecture(path, said)
   family = FAMILIES[architecture]
   errors = [
-      f"model.weights: {str(path)!r} {why}" for why in _problems(said, family)
+      f"model.weights: {str(path)!r} {why}"
+      for why in dict.fromkeys(_problems(said, family))
   ]
   if errors:
     raise config.ConfigError(errors)
-  try:
-    return architecture, _spec(folder, said, family)
-  except (TypeError, ValueError) as error:
-    raise config.ConfigError(
-        [f"model.weights: {str(path)!r} makes no model ({error})"]
-    ) from error
+  return architecture, _spec(folder, said, family)
 
 
 def _spec(
@@ -118,7 +120,7 @@ def _spec(
       **{ours: said[theirs] for ours, theirs in _SIZES.items()},
       num_kv_heads=said.get("num_key_value_heads") or heads,
       head_dim=said.get("head_dim") or said["hidden_size"] // heads,
-      rope_theta=float(rope.get("rope_theta", 10_000.0)),
+      rope_theta=float(rope.get("rope_theta") or 10_000.0),
       rope_scaling=_scaling(rope),
       attention_bias=family.attention_bias,
       qk_norm=family.qk_norm,
@@ -129,8 +131,9 @@ def _spec(
 
 
 def _architecture(path: pathlib.Path, said: Mapping[str, Any]) -> str:
-  named = (said.get("architectures") or ["none"])[0]
-  if named not in FAMILIES:
+  listed = said.get("architectures") or ["none"]
+  named = listed[0] if isinstance(listed, list) else listed
+  if not isinstance(named, str) or named not in FAMILIES:
     raise config.ConfigError([
         f"model.weights: {str(path)!r} has architecture {named!r}; known:"
         f" {', '.join(sorted(FAMILIES))}"
@@ -143,42 +146,80 @@ def _problems(said: Mapping[str, Any], family: Family) -> Iterator[str]:
   for keys in dict.fromkeys([*sizes, *(family.experts or {}).values()]):
     if all(said.get(key) is None for key in keys):
       yield f"lacks {keys[0]}"
-  for key in _SIZES.values():
-    if not isinstance(said.get(key), int | float | None):
-      yield f"has {key} {said[key]!r}, which is no number"
+  yield from size_ranges.mistakes(_sizes(said, family))
+  for key in _TRUTHS:
+    if not isinstance(said.get(key), bool | None):
+      yield f"has {key} {shown(said[key])}, which is neither true nor false"
   for key, allowed in _ONLY.items():
     if key in said and said[key] not in allowed:
       yield f"has {key} {_short(said[key])}, which is not implemented"
-  layers = set(said.get("layer_types") or ())
-  if len(layers) > 1:
-    yield f"mixes layers of types {', '.join(sorted(layers))}"
+  layers = said.get("layer_types") or []
+  if not isinstance(layers, list) or not all(
+      isinstance(layer, str) for layer in layers
+  ):
+    yield f"has layer_types {shown(layers)}, which is no list of names"
+  elif len(set(layers)) > 1:
+    yield f"mixes layers of types {', '.join(sorted(set(layers)))}"
+  for key in _ROPES:
+    if not isinstance(said.get(key), dict | None):
+      yield f"has {key} {shown(said[key])}, which is no object"
   yield from _rope_problems(_rope(said))
+
+
+def _sizes(said: Mapping[str, Any], family: Family) -> size_ranges.Said:
+  """Every size that is read, by our field, with its key."""
+  keys = {**_SIZES, **_MAY_LACK}
+  if family.window:
+    keys["sliding_window"] = "sliding_window"
+  found = {ours: (key, said.get(key)) for ours, key in keys.items()}
+  for ours, names in (family.experts or {}).items():
+    key = next((key for key in names if said.get(key) is not None), names[0])
+    if ours != "renormalise":
+      found[f"experts.{ours}"] = (key, said.get(key))
+  rope = _rope(said)
+  found["rope_theta"] = ("rope_theta", rope.get("rope_theta"))
+  for key, ours in _rope_fields(rope).items():
+    found[f"rope.{ours}"] = (key, rope.get(key))
+  return found
 
 
 def _short(value: Any) -> str:
   """In a line: quantisation configs are long."""
   if isinstance(value, dict):
-    return repr(value.get("quant_method", "of its own"))
-  return repr(value)
+    return shown(value.get("quant_method", "of its own"))
+  return shown(value)
 
 
 def _rope(said: Mapping[str, Any]) -> dict[str, Any]:
   """Everything about rotations in one place, whichever form it has."""
-  found = {**(said.get("rope_scaling") or {})}
-  found.update(said.get("rope_parameters") or {})
+  found: dict[str, Any] = {}
+  for key in _ROPES:
+    part = said.get(key)
+    found |= part if isinstance(part, dict) else {}
   if "rope_theta" in said:
     found.setdefault("rope_theta", said["rope_theta"])
   found["rope_type"] = found.get("rope_type", found.pop("type", "default"))
   return found
 
 
+def _rope_fields(rope: Mapping[str, Any]) -> Mapping[str, str]:
+  """Our fields by key, of a known way of stretching."""
+  kind = rope["rope_type"]
+  known = isinstance(kind, str) and kind in _ROPE_FORMS
+  return _ROPE_FORMS[kind][1] if known else {}
+
+
 def _rope_problems(rope: Mapping[str, Any]) -> Iterator[str]:
   kind = rope["rope_type"]
+  if rope.get("partial_rotary_factor") not in (None, 1.0):
+    yield "turns a part of each head only, which is not implemented"
+  for key in sorted(key for key in rope if isinstance(rope[key], dict)):
+    yield f"has rotations of its own for {key}, which is not implemented"
   if kind == "default":
     return
-  if kind not in _ROPE_FORMS:
+  if not _rope_fields(rope):
     allowed = ", ".join(["default", *_ROPE_FORMS])
-    yield f"has rope scaling {kind!r}; known: {allowed}"
+    yield f"has rope scaling {shown(kind)}; known: {allowed}"
     return
   form, fields = _ROPE_FORMS[kind]
   free = {"rope_type", "type", "rope_theta", "partial_rotary_factor", *fields}

@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from pdjax.models import size_ranges
 from pdjax.models.rope import Llama3Rope, YarnRope
 from pdjax.models.spec import Experts, LatentAttention, ModelSpec
 
@@ -30,6 +31,12 @@ def parsed(said: Mapping[str, Any]) -> ModelSpec:
     KeyError, TypeError, ValueError: it did not.
   """
   found = dict(said)
+  sizes = {*size_ranges.WHOLE, *size_ranges.REAL} & {*found}
+  wrong = [*size_ranges.mistakes({
+      field: (field, found[field]) for field in sorted(sizes)
+  })]
+  if wrong:
+    raise ValueError("; ".join(wrong))
   rope = found["rope_scaling"]
   if rope is not None:
     fields = dict(rope)

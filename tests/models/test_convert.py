@@ -147,6 +147,15 @@ def test_failure_leaves_nothing_half_written(source, tmp_path, monkeypatch):
   assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("wrong", [
+    {"num_kv_heads": 0}, {"vocab_size": -1}, {"norm_eps": float("nan")},
+])
+def test_sizes_out_of_range_are_no_model(wrong):
+  plain = spec_json.plain(presets.preset("tiny"))
+  with pytest.raises(ValueError, match=f"has {next(iter(wrong))} "):
+    spec_json.parsed({**plain, **wrong})
+
+
 def _biggest(folder):
   files = (folder / orbax_folder.WEIGHTS).rglob("*")
   return max(files, key=lambda path: path.stat().st_size)

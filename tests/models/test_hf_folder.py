@@ -1,6 +1,7 @@
 """Weights of Hugging Face folders: each in its place, each mistake a line."""
 
 
+import gguf
 import jax
 import jax.numpy as jnp
 import ml_dtypes
@@ -220,12 +221,75 @@ def test_single_files_that_are_refused(name, tmp_path):
     ({"layer_types": ["full_attention", "sliding_attention"]},
      "mixes layers of types full_attention, sliding_attention"),
     ({"hidden_size": None}, "lacks hidden_size"),
-    ({"hidden_size": "many"}, "has hidden_size 'many', which is no number"),
-    ({"num_key_value_heads": 3}, "makes no model"),
+    ({"hidden_size": "many"}, "hidden_size 'many', which is no whole number"),
+    ({"num_key_value_heads": 3}, "no multiple of num_key_value_heads 3"),
+    ({"num_attention_heads": 0}, "num_attention_heads 0, which must be from 1"),
+    ({"num_hidden_layers": -1}, "num_hidden_layers -1, which must be from 1"),
+    ({"num_hidden_layers": True}, "True, which is no whole number"),
+    ({"num_key_value_heads": 0}, "num_key_value_heads 0, which must be"),
+    ({"rms_norm_eps": float("nan")}, "rms_norm_eps nan, which must be above 0"),
+    ({"max_position_embeddings": 10**15}, "must be from 1 to 1000000000"),
+    ({"vocab_size": 0}, "has vocab_size 0, which must be from 1"),
+    ({"vocab_size": 32.5}, "has vocab_size 32.5, which is no whole number"),
+    ({"head_dim": 7}, "has head_dim 7, which is odd"),
+    ({"head_dim": None, "hidden_size": 4}, "so heads 1 wide"),
+    ({"rope_theta": 0}, "has rope_theta 0, which must be above 1"),
+    ({"rope_theta": "x"}, "has rope_theta 'x', which is no number"),
+    ({"rope_scaling": "linear"}, "rope_scaling 'linear', which is no object"),
+    ({"rope_scaling": {"type": ["yarn"]}}, "has rope scaling ['yarn']; known"),
+    ({"rope_parameters": {"partial_rotary_factor": 0.5}}, "a part of each"),
+    ({"rope_parameters": {"full_attention": {}}}, "own for full_attention"),
+    ({"rope_scaling": {"type": "yarn", "factor": 0,
+                       "original_max_position_embeddings": 64}},
+     "has factor 0, which must be from 1"),
+    ({"layer_types": 3}, "has layer_types 3, which is no list of names"),
+    ({"tie_word_embeddings": "no"}, "'no', which is neither true nor false"),
+    ({"architectures": 3}, "has architecture 3; known"),
+    ({"architectures": ["Qwen3MoeForCausalLM"], "num_experts": 4,
+      "num_experts_per_tok": 5, "moe_intermediate_size": 8,
+      "norm_topk_prob": True},
+     "has num_experts_per_tok 5, more than num_experts 4"),
 ])
 def test_configs_that_are_refused(more, words, tmp_path):
   write_folder(tmp_path, **more)
   assert words in _refusal(tmp_path)
+
+
+def test_all_wrong_sizes_are_told_at_once(tmp_path):
+  write_folder(
+      tmp_path, num_attention_heads=0, num_hidden_layers=-1, vocab_size=0,
+      rms_norm_eps=float("inf"), head_dim=3, rope_theta=-1,
+  )
+  hf_folder.opened.cache_clear()
+  with pytest.raises(config.ConfigError) as error:
+    checkpoint.opened(tmp_path)
+  where = f"model.weights: {str(tmp_path / 'config.json')!r} has "
+  lines = error.value.errors
+  assert len(lines) == 6 and all(line.startswith(where) for line in lines)
+
+
+def test_wrong_sizes_of_a_gguf_file(tmp_path):
+  path = tmp_path / "x.gguf"
+  writer = gguf.GGUFWriter(path, "llama")
+  writer.add_block_count(0)
+  writer.add_embedding_length(16)
+  writer.add_head_count(0)
+  writer.add_head_count_kv(2)
+  writer.add_feed_forward_length(24)
+  writer.add_context_length(128)
+  writer.add_layer_norm_rms_eps(float("nan"))
+  writer.add_token_list(["a", "b"])
+  writer.write_header_to_file()
+  writer.write_kv_data_to_file()
+  writer.close()
+  with pytest.raises(config.ConfigError) as error:
+    checkpoint.check(config.Model(preset="from_weights", weights=str(path)))
+  assert [line.split(" has ")[1] for line in error.value.errors] == [
+      "llama.block_count 0, which must be from 1 to 10000",
+      "llama.attention.head_count 0, which must be from 1 to 100000",
+      "llama.attention.layer_norm_rms_epsilon nan, which must be above 0 and"
+      " at most 1",
+  ]
 
 
 def test_missing_config(tmp_path):
