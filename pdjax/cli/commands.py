@@ -9,9 +9,10 @@ from pdjax.sweep.cells import Cell
 
 _PYTHON = ("python", "-m", "pdjax.experiment")
 _DROPPED = (
-    "print_commands", "noprint_commands", "shard", "cell", "noretry_failed",
+    "print_commands", "noprint_commands", "shard", "cell", "retry_failed",
+    "noretry_failed",
 )
-"""Flags that choose what is printed."""
+"""Flags that choose what is printed, and one that a line has if it needs it."""
 
 
 def commands(
@@ -37,9 +38,10 @@ def commands(
 
 def _again(part: Part, cell: Cell, flags: Flags) -> list[str]:
   """What it takes for a cell to run that would fail again."""
-  willing = flags.rerun or flags.retry_failed
-  failed = not willing and part.store.failure(cell, made_by(cell))
-  return ["--retry_failed"] if failed else []
+  retried = flags.retry_failed or (
+      not flags.rerun and part.store.failure(cell, made_by(cell))
+  )
+  return ["--retry_failed"] if retried else []
 
 
 def _kept(arguments: Sequence[str]) -> Iterator[str]:

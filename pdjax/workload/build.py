@@ -76,18 +76,32 @@ def ask_of(workload: config.Workload) -> Ask:
 
 def _too_few(workload: config.Workload, trace: Trace) -> Iterator[str]:
   skip, wanted = workload.skip_requests, workload.num_requests
-  count, when = trace.rows, ""
-  if workload.start_s or workload.end_s is not None:
+  count, when = trace.rows, _part_of(workload)
+  if when:
     arrival_ps = trace.columns.arrival_ps  # up to end_s
     count = int((arrival_ps >= workload.start_s * PS_PER_S).sum())
-    when = f" from start_s={workload.start_s:g} to end_s={workload.end_s}"
   left = count - skip
   has = f"{trace.source} has {count} requests{when}"
-  if left < 1:
+  if trace.rows and not count:
+    yield f"{_emptied_by(workload)}: {has}, of {trace.rows} in all"
+  elif left < 1:
     yield f"workload.skip_requests={skip}: {has}, none would be left"
   elif wanted is not None and wanted > left:
     after = f", {left} after skipping {skip}" if skip else ""
     yield f"workload.num_requests={wanted}: {has}{after}"
+
+
+def _part_of(workload: config.Workload) -> str:
+  """The part of a trace that is taken, in words."""
+  start_s, end_s = workload.start_s, workload.end_s
+  start = f" from start_s={start_s:g}" if start_s else ""
+  return start + (f" to end_s={end_s:g}" if end_s is not None else "")
+
+
+def _emptied_by(workload: config.Workload) -> str:
+  """The field that leaves nothing of a trace: its start, where one is said."""
+  name = "start_s" if workload.start_s else "end_s"
+  return f"workload.{name}={getattr(workload, name):g}"
 
 
 def _untimed(workload: config.Workload, trace: Trace) -> Iterator[str]:

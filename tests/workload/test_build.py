@@ -288,6 +288,11 @@ def test_content_does_not_depend_on_the_file_s_dress(tmp_path):
          "azure.csv has 200 requests, 190 after skipping 10"),
         (_replace(AZURE, skip_requests=200),
          "workload.skip_requests=200: azure.csv has 200 requests, none"),
+        (_replace(AZURE, start_s=1e6),
+         "workload.start_s=1e+06: azure.csv has 0 requests from start_s=1e+06,"
+         " of 200 in all"),
+        (_replace(AZURE, start_s=1.0, num_requests=201),
+         " requests from start_s=1"),
         (_replace(AZURE, time_scale=0.0), "workload.time_scale=0.0"),
         (_replace(AZURE, time_scale=1e9), "longer than the limit of 53 days"),
         (_replace(AZURE, length_scale=-2.0), "workload.length_scale=-2.0"),
