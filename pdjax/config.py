@@ -145,7 +145,8 @@ class Cluster:
       default_factory=dict
   )
   """Chips of one's own: figures of `pdjax.simulate.chip.Chip` by name, such as
-  `{"mine": {"like": "h100-sxm", "hbm_bytes_per_s": 6e12}}`."""
+  `{"mine": {"like": "h100-sxm", "hbm_bytes_per_s": 6e12}}`. Workers must run on
+  each, and none may be named as a known one is."""
   link: Link = Link()
   page_tokens: int = 16
   """Tokens in one page of KV cache: 8, 16, 32, 64 or 128."""

@@ -7,7 +7,7 @@ one stands for is unknown too.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pdjax import config
@@ -230,10 +230,34 @@ def vain(run: Run, said: Iterable[str]) -> dict[str, str]:
   """The fields among `said` that the run never reads, and why."""
   result: dict[str, str] = {}
   for path in said:
-    for reads in _READS:
+    for reads in (*_READS, *_own_chip(path)):
       if _within(path, reads.paths) and _asked(reads.when, run) is False:
         result.setdefault(path, reads.reason)
   return result
+
+
+def unit(path: str) -> str:
+  """What is read or not as one: of a chip of one's own all its figures."""
+  names = path.split(".")
+  return ".".join(names[:3] if path.startswith(_OWN_CHIPS) else names)
+
+
+_OWN_CHIPS = "cluster.chips."
+
+
+def _own_chip(path: str) -> Iterator[_Reads]:
+  """A chip of one's own is read where a worker is said to run on it."""
+  if not path.startswith(_OWN_CHIPS):
+    return
+  name = unit(path).removeprefix(_OWN_CHIPS)
+
+  def runs_on_it(run: Run) -> bool:
+    pools = run.cluster.pools or ()
+    on = {run.cluster.chip, *(pool.chip for pool in pools)}
+    # A name with a dot in it looks like a figure of another.
+    return any(f"{chip}.".startswith(f"{name}.") for chip in on)
+
+  yield _Reads((unit(path),), runs_on_it, "no worker runs on this chip")
 
 
 def _asked(question: Callable[[Run], Any], run: Run) -> Any:

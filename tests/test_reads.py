@@ -48,6 +48,17 @@ def test_what_a_backend_reads():
   assert vain(both | {"backend": {"kind": "jax"}}) == {"cluster.chip"}
 
 
+def test_a_chip_of_ones_own_is_read_by_the_workers_on_it():
+  chips = {"a": {"bf16_flops": 1e15}, "b": {"bf16_flops": 1e15}, "c.d": {}}
+  one = {"cluster": {"chip": "a", "chips": chips}}
+  assert vain(one) == {"cluster.chips.b.bf16_flops"}
+  pool = {"role": "C", "count": 1, "chip": "b"}
+  both = {"cluster": {"chip": "a", "chips": chips, "pools": (pool,)}}
+  assert vain(both) == set()
+  assert reads.unit("cluster.chips.a.bf16_flops") == "cluster.chips.a"
+  assert reads.unit("cluster.link.latency_s") == "cluster.link.latency_s"
+
+
 def test_what_sampling_reads():
   cuts = {"top_k": 3, "top_p": 0.9, "min_p": 0.1, "seed": 4}
   measured = {"backend": {"kind": "jax"}}

@@ -30,7 +30,8 @@ Runs one experiment: every cell of a config's sweep, then the comparison.
   --order=ORDER            given or shuffled (default: measured cells shuffled,
                            so that drift of the machine is no trend)
   --shard=I/N              runs the I-th of N shares of the cells, I from 1 to N
-  --cell=ID                runs only this cell; give it again for more
+  --cell=ID                runs only the cells whose ids begin so (--dry_run
+                           shows them); give it again for more
   --print_commands         shows a command for each cell that is not done; with
                            --rerun, for each cell
   --dry_run                shows the cells and which of them are done

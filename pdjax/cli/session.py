@@ -97,6 +97,11 @@ def _chosen(parts: list[Part], flags: Flags) -> list[tuple[Cell, ...]]:
     chosen = [choice.share(cells, *flags.share) for cells in chosen]
   if flags.cells:
     chosen = [choice.with_ids(cells, flags.cells) for cells in chosen]
+    if not any(chosen):
+      raise ConfigError([
+          f"--cell: none of these cells is in --shard={flags.shard}; say one"
+          " of the two"
+      ])
   return chosen
 
 

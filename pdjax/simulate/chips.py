@@ -77,6 +77,11 @@ def _described(name: str, told: Mapping[str, Any]) -> Chip:
 
 def _problems(name: str, told: Mapping[str, Any]) -> Iterator[str]:
   where = f"cluster.chips.{name}"
+  if name in CHIPS:
+    yield (
+        f"{where}: there is a chip of this name; choose another one, with"
+        f" like={name!r}"
+    )
   if told.get("like", None) not in (None, *CHIPS):
     like = told["like"]
     hint = near(like, CHIPS) if isinstance(like, str) else ""

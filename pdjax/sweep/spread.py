@@ -125,7 +125,8 @@ class _Built:
       schema.put(self.tree, path, schema.copied(value))
     _with_kernels(self.tree)
     self.repeat = self.tree.pop(REPEAT, 0)
-    self.said = list(filter(schema.exists, schema.said(self.tree)))
+    there = filter(schema.exists, schema.said(self.tree))
+    self.said = list(dict.fromkeys(map(reads.unit, there)))
     run, self.errors = schema.read(self.tree)
     self.vain = reads.vain(run, self.said)
     for path in self.vain:
@@ -160,7 +161,11 @@ class _Built:
   def cell(self) -> Cell:
     # The simulator repeats itself exactly: its repeats are one cell.
     repeat = self.repeat if self.run.backend.kind == "jax" else 0
-    swept = {p: v for p, v in self.varied.items() if p not in self.vain}
+    swept = {
+        path: value
+        for path, value in self.varied.items()
+        if reads.unit(path) not in self.vain
+    }
     if not repeat:
       swept.pop(REPEAT, None)
     return Cell(run=self.run, case=self.case, swept=swept, repeat=repeat)

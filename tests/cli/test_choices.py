@@ -99,6 +99,27 @@ def test_a_cell_that_is_not_there_is_a_mistake(command, folder):
   assert not (folder / "results").exists()
 
 
+def test_a_cell_of_another_share_is_a_mistake(command, folder):
+  sweep = "--sweep=workload.seed=1,2"
+  _, out, _ = command(sweep, "--dry_run", "--shard=1/2")
+  cell = out.split()[-2]
+  status, out, _ = command(sweep, f"--cell={cell[:8]}", "--shard=1/2")
+  assert status == 0 and "1 of 2 cells" in out
+  status, out, errors = command(sweep, f"--cell={cell}", "--shard=2/2")
+  assert status == 2 and "results" not in out
+  assert errors == [
+      "--cell: none of these cells is in --shard=2/2; say one of the two"
+  ]
+
+
+def test_tables_show_what_other_commands_have_finished(command):
+  sweep = "--sweep=workload.seed=1,2"
+  command(sweep, "--shard=1/2")
+  _, out, _ = command(sweep, "--shard=2/2")
+  table = out[out.index("1 of 2 cells"):].partition("\n\n")[2]
+  assert "seed=1" in table and "seed=2" in table
+
+
 THEN = '''"""Blocks."""
 import x
 

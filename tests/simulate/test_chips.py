@@ -102,11 +102,12 @@ def test_mistakes_in_ones_own_chips_a_line_each():
   lines = problems({
       "a": {"like": "h100", "hbm_byte": 1, "bf16_flops": -1},
       "b": {"tdp_w": "much", "notes": 3},
+      "h100-sxm": {"bf16_flops": 1e15},
   })
   assert [line.split(":")[0] for line in lines] == [
       "cluster.chips.a.like", "cluster.chips.a.hbm_byte",
       "cluster.chips.a.bf16_flops", "cluster.chips.b.tdp_w",
-      "cluster.chips.b.notes",
+      "cluster.chips.b.notes", "cluster.chips.h100-sxm",
   ]
   assert "did you mean 'h100-sxm'" in lines[0]
   assert "did you mean 'hbm_bytes'" in lines[1]

@@ -27,6 +27,20 @@ def test_a_field_that_no_cell_reads_is_an_error():
   ]
 
 
+def test_a_cell_holds_the_chips_of_its_workers_alone():
+  chips = {name: {"like": "h100-sxm", "tdp_w": 500} for name in "abc"}
+  tree = BASE | {"cluster": {"chips": chips}}
+  sweep = Sweep(grid=(("cluster.chip", ("a", "b")),))
+  assert spread(tree, sweep)[1] == [
+      "cluster.chips.c: applies to no cell of the sweep: no worker runs on this"
+      " chip"
+  ]
+  del chips["c"]
+  cells, errors = spread(tree, sweep)
+  assert not errors
+  assert [set(cell.run.cluster.chips) for cell in cells] == [{"a"}, {"b"}]
+
+
 def test_an_error_of_some_cells_says_which():
   sweep = Sweep(cases=CASES[1:], grid=(("strategy.chunk_size", (0, 128)),))
   _, errors = spread(BASE, sweep)
