@@ -4,6 +4,7 @@ Nothing here imports JAX; the variables only matter once a test does.
 """
 
 import os
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -34,3 +35,14 @@ def data_dir() -> Path:
   if not folder.is_dir():
     pytest.skip(f"no data folder at {folder}; set PDJAX_DATA")
   return folder
+
+
+@pytest.fixture(autouse=True)
+def forget_modules(tmp_path_factory):
+  """What a test wrote and imported is gone before the next one."""
+  before = set(sys.modules)
+  yield
+  folder = str(tmp_path_factory.getbasetemp())
+  for name in set(sys.modules) - before:
+    if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
+      del sys.modules[name]
