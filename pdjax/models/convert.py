@@ -131,7 +131,7 @@ def _is_finite(array: "jax.Array") -> bool:
 def main(arguments: list[str]) -> int:
   """Converts; returns the exit status."""
   parser = argparse.ArgumentParser(
-      prog="python -m pdjax.models.convert",
+      prog="python -m pdjax.models.convert", allow_abbrev=False,
       description="Weights as an Orbax checkpoint that any mesh restores.",
   )
   parser.add_argument("source", help="a Hugging Face folder or GGUF file")

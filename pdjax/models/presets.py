@@ -198,9 +198,10 @@ def preset(name: str) -> ModelSpec:
   """
   if name in PRESETS:
     return PRESETS[name]
-  close = difflib.get_close_matches(name, PRESETS, n=1)
+  known = (*sorted(PRESETS), config.FROM_WEIGHTS)
+  close = difflib.get_close_matches(name, known, n=1)
   hint = f"did you mean {close[0]!r}?" if close else (
-      f"known: {', '.join(sorted(PRESETS))}"
+      f"known: {', '.join(known)}"
   )
   raise config.ConfigError(
       [f"model.preset: unknown model {shown(name)}; {hint}"]

@@ -76,6 +76,11 @@ def test_typo_is_one_line_with_a_suggestion():
   ]
 
 
+def test_the_word_for_sizes_of_the_weights_is_among_the_known():
+  with pytest.raises(config.ConfigError, match="mean 'from_weights'"):
+    presets.preset("from_weight")
+
+
 def test_unrunnable_models_say_why():
   for name in PUBLISHED:
     why = presets.preset(name).unrunnable
