@@ -164,7 +164,7 @@ class Store:
 
   def _places(self, cell: Cell) -> list[Path]:
     """Folders of the cell's runs; their labels may differ."""
-    return [path for path in self._all() if path.name.endswith(cell.id[:12])]
+    return runs_of(self.folder, ending=cell.id[:12])
 
   # Failures. -----------------------------------------------------------------
 
@@ -264,10 +264,16 @@ class Store:
       yield
 
 
-def runs_of(folder: Path) -> list[Path]:
-  """Folders of the finished runs of an experiment, by name."""
+def runs_of(folder: Path, ending: str = "") -> list[Path]:
+  """Folders of the finished runs of an experiment, by name.
+
+  Args:
+    ending: of the names that are asked for. Every cell looks for its own run
+      several times, so the others must cost next to nothing.
+  """
   with contextlib.suppress(OSError), os.scandir(folder / "runs") as entries:
-    paths = [Path(entry) for entry in entries if entry.is_dir()]
+    named = (entry for entry in entries if entry.name.endswith(ending))
+    paths = [Path(entry) for entry in named if entry.is_dir()]
     return sorted(path for path in paths if not temporary.is_temporary(path))
   return []
 
