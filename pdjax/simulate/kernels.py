@@ -85,13 +85,6 @@ class Kernels:
     attention_ps = self.in_stages(ATTENTION_KERNELS * gap_ps)
     return sum(parts.values()) // self._spec.num_layers - attention_ps
 
-  def math_ps(self, tokens: int, rows: int) -> int:
-    """T_math of the products alone: when the compute units are busy."""
-    parts, ops = self._layout.microbatches, self.operators
-    loads = [(product, -(-tokens // parts)) for product in ops.products]
-    loads.append((ops.unembedding, -(-rows // parts)))
-    return self.in_stages(sum(self._product_ps(*load)[0] for load in loads))
-
   def in_stages(self, part_ps: int) -> int:
     """What a microbatch's time in all stages makes of the step's."""
     layout = self._layout

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pdjax.schedule.cost import StepShape
 from pdjax.simulate.costs import AnalyticalCost
 from pdjax.simulate.rates import PS_PER_S
-from pdjax.simulate.work import Work, product
+from pdjax.simulate.work import Work
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,5 +68,6 @@ def square_projection(rows: int, width: int, dtype_bytes: int = 2) -> Work:
   >>> round(square_projection(512, 4096).intensity)
   410
   """
-  return product(rows, width**2, width**2, 2 * width, dtype_bytes)
+  values = width**2 + 2 * rows * width
+  return Work(2 * rows * width**2, values * dtype_bytes)
 

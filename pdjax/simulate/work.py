@@ -48,16 +48,6 @@ class Work(NamedTuple):
     return self.flops / self.bytes
 
 
-def product(
-    rows: int, weights: int, read: int, values: int, dtype_bytes: int
-) -> Work:
-  """`rows` vectors through matrices of `weights` entries.
-
-  `read` entries are fetched; `values` is what goes in and out for each row.
-  """
-  return Work(2 * rows * weights, (read + rows * values) * dtype_bytes)
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Operators:
   """Counts the operator groups of one model on one worker."""

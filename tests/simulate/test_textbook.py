@@ -32,9 +32,10 @@ def test_ridge_of_an_a100():
 )
 def test_intensity_of_a_square_projection(rows, exact, told):
   """2 M D^2 over 2 (2 M D + D^2) at D = 4096; texts round."""
-  intensity = square_projection(rows, 4096).intensity
-  assert intensity == pytest.approx(exact, rel=1e-4)
-  assert intensity == pytest.approx(told, rel=0.016)
+  work = square_projection(rows, 4096)
+  assert work.flops == 2 * rows * 4096**2
+  assert work.intensity == pytest.approx(exact, rel=1e-4)
+  assert work.intensity == pytest.approx(told, rel=0.016)
 
 
 @pytest.mark.parametrize(
