@@ -39,9 +39,9 @@ def refusal(name: str) -> str | None:
   return None if os.access(path, os.R_OK) else "may not be read"
 
 
-def sha256_of(name: str) -> str:
+def sha256_of(path: Path) -> str:
   """Of a file's content."""
-  with path_of(name).open("rb") as file:
+  with path.open("rb") as file:
     return hashlib.file_digest(file, "sha256").hexdigest()
 
 

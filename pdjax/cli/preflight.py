@@ -34,7 +34,8 @@ def inputs_of(run: Run) -> tuple[str, ...]:
   if run.model.weights not in config.NAMED_WEIGHTS:
     hashes.append(_weights_hash(run))
   if run.backend.costs not in config.NAMED_COSTS:
-    hashes.append(f"costs {inputfile.sha256_of(run.backend.costs)}")
+    costs = inputfile.path_of(run.backend.costs)
+    hashes.append(f"costs {inputfile.sha256_of(costs)}")
   return tuple(hashes)
 
 

@@ -88,10 +88,7 @@ def identity(path: pathlib.Path) -> dict[str, str]:
 @functools.lru_cache(maxsize=8)
 def _digest(files: Sequence[pathlib.Path]) -> str:
   """Of one file its own SHA-256, of several that of their names and sums."""
-  sums = []
-  for path in files:
-    with path.open("rb") as file:
-      sums.append(hashlib.file_digest(file, "sha256").hexdigest())
+  sums = [inputfile.sha256_of(path) for path in files]
   if len(sums) == 1:
     return sums[0]
   named = "".join(

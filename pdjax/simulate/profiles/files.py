@@ -35,7 +35,7 @@ def profiled(path: str, analytical: AnalyticalCost) -> ProfiledCost:
     raise _refused(
         path, f"no {analytical.spec.name} tp {layout.tp} in it; it has {known}"
     )
-  digest = inputfile.sha256_of(path)
+  digest = inputfile.sha256_of(file)
   return ProfiledCost(found, analytical, f"{file.name} sha256 {digest}")
 
 
