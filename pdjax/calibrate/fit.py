@@ -20,7 +20,8 @@ import numpy as np
 from pdjax.calibrate.observe import StepSeen, TransferSeen
 from pdjax.schedule.cost import StepShape
 from pdjax.segments import Segment
-from pdjax.simulate.links import PS_PER_S, Link
+from pdjax.simulate.links import Link
+from pdjax.simulate.rates import PS_PER_S
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -51,7 +51,7 @@ def plant_of(run: Run, workload: Workload, progress: Say) -> Plant:
 
 def _simulated(run: Run, workload: Workload) -> Plant:
   from pdjax.simulate.cluster import cluster_of
-  from pdjax.simulate.links import PS_PER_S
+  from pdjax.simulate.rates import PS_PER_S
 
   cluster = cluster_of(run)
   return Plant(

@@ -14,7 +14,7 @@ second, and ties fall to the smaller number. Times are integer picoseconds.
 import dataclasses
 from collections.abc import Mapping
 
-PS_PER_S = 10**12
+from pdjax.simulate.rates import PS_PER_S, ps_at
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,8 +33,7 @@ class Link:
 
   def transfer_ps(self, size_bytes: int) -> int:
     """Time of `size_bytes` with the link to themselves, rounded up."""
-    work = size_bytes * PS_PER_S
-    return self.latency_ps - (-work // self.bandwidth_bytes_per_s)
+    return self.latency_ps + ps_at(size_bytes, self.bandwidth_bytes_per_s)
 
 
 @dataclasses.dataclass(slots=True)

@@ -3,6 +3,7 @@
 from pdjax.segments import Segment
 
 PS_PER_S = 10**12
+PS_PER_MS = 10**9
 
 
 def ps_at(amount: int, rate_per_s: int) -> int:

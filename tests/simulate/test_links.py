@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pdjax.simulate.links import PS_PER_S, Link, Links
+from pdjax.simulate.links import Link, Links
+from pdjax.simulate.rates import PS_PER_S
 
 GB = 10**9
 

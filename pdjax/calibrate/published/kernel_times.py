@@ -18,11 +18,11 @@ from pdjax.simulate.chip import Chip, giga
 from pdjax.simulate.chips import CHIPS
 from pdjax.simulate.collectives import Fabric
 from pdjax.simulate.costs import AnalyticalCost
+from pdjax.simulate.rates import PS_PER_MS
 from pdjax.simulate.scalars import Scalars
 
 HOSTS = "the hosts of the collectives"
 """Stands for an engine: what joins them is theirs, not the chips'."""
-_PS_PER_MS = 10**9
 _FITTED_MODELS = ("llama-2-7b", "llama-3-70b")
 _LARGE_BYTES = 10**6
 
@@ -55,7 +55,7 @@ class _Layer:
         preset(self.model), self.chip, layout=Layout(tp=self.tp),
         scalars=scalars,
     )
-    return cost.kernels.layer_ps(self.tokens) / _PS_PER_MS
+    return cost.kernels.layer_ps(self.tokens) / PS_PER_MS
 
 
 def collectives(path: Path) -> list[Reading]:
@@ -93,8 +93,8 @@ class _Collective:
   def __call__(self, scalars: Scalars) -> float:
     fabric = Fabric(self.chip, scalars)
     if self.name == "all_reduce":
-      return fabric.all_reduce_ps(self.size_bytes, self.chips) / _PS_PER_MS
-    return fabric.send_ps(self.size_bytes, 1) / _PS_PER_MS
+      return fabric.all_reduce_ps(self.size_bytes, self.chips) / PS_PER_MS
+    return fabric.send_ps(self.size_bytes, 1) / PS_PER_MS
 
 
 def _host(local_chips: int, bridged: bool) -> Chip:

@@ -12,9 +12,9 @@ from pathlib import Path
 from pdjax.calibrate.published.readings import Reading
 from pdjax.config import Cluster, Model, Pool, Run, Strategy
 from pdjax.simulate.cluster import cluster_of
+from pdjax.simulate.rates import PS_PER_MS
 from pdjax.simulate.scalars import Scalars
 
-_PS_PER_MS = 10**9
 _CARD_BYTES_PER_S = 25e9
 
 
@@ -41,7 +41,7 @@ class _Transfer:
     (cost, _), (link, _) = cluster.costs, cluster.links
     size_bytes = cost.transfer_bytes(self.tokens)
     copies_ps = cost.gather_ps(size_bytes) + cost.scatter_ps(size_bytes)
-    return (copies_ps + link.transfer_ps(size_bytes)) / _PS_PER_MS
+    return (copies_ps + link.transfer_ps(size_bytes)) / PS_PER_MS
 
 
 _RUN = Run(

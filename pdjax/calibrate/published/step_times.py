@@ -19,9 +19,9 @@ from pdjax.schedule.cost import StepShape
 from pdjax.simulate.chips import CHIPS
 from pdjax.simulate.costs import AnalyticalCost
 from pdjax.simulate.profiles import distserve, splitwise
+from pdjax.simulate.rates import PS_PER_MS
 from pdjax.simulate.scalars import Scalars
 
-_PS_PER_MS = 10**9
 _PROMPTS = (
     (128, 1), (256, 1), (512, 1), (1024, 1), (2000, 1), (512, 4), (256, 16)
 )
@@ -60,7 +60,7 @@ def _of_lines(
     tokens = shape.decode_context_tokens or shape.tokens
     if tokens <= room:
       phase = "prefill" if shape.prefill else "decode"
-      measured_ms = lines.step_ps(shape) / _PS_PER_MS
+      measured_ms = lines.step_ps(shape) / PS_PER_MS
       yield _reading(f"{engine} {phase}", engine, model, tp, shape, measured_ms)
 
 
@@ -117,4 +117,4 @@ class _Step:
         preset(self.model), CHIPS["a100-80gb-sxm"], layout=Layout(tp=self.tp),
         scalars=scalars,
     )
-    return cost.step(self.shape)[0].first_ps / _PS_PER_MS
+    return cost.step(self.shape)[0].first_ps / PS_PER_MS

@@ -20,8 +20,7 @@ from pathlib import Path
 
 from pdjax.schedule.cost import StepShape
 from pdjax.segments import Segment
-
-_PS_PER_MS = 10**9
+from pdjax.simulate.rates import PS_PER_MS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +33,7 @@ class Line:
 
   @classmethod
   def of_ms(cls, numbers: tuple[float, float, float]) -> "Line":
-    constant, first, second = (round(n * _PS_PER_MS) for n in numbers)
+    constant, first, second = (round(n * PS_PER_MS) for n in numbers)
     return cls(constant_ps=constant, first_ps=first, second_ps=second)
 
   def at(self, first: int, second: int) -> int:

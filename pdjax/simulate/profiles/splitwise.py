@@ -20,8 +20,8 @@ from pathlib import Path
 
 from pdjax.schedule.cost import StepShape
 from pdjax.segments import Segment
+from pdjax.simulate.rates import PS_PER_MS
 
-_PS_PER_MS = 10**9
 _PRESETS = {"llama2-70b": "llama-2-70b"}
 
 
@@ -66,7 +66,7 @@ class Curve:
     """A point cheaper than a smaller one is raised to it."""
     at, ps = sorted(ms_at), []
     for point in at:
-      price = round(ms_at[point] * _PS_PER_MS)
+      price = round(ms_at[point] * PS_PER_MS)
       ps.append(max([price, *ps[-1:]]))
     return cls(tuple(at), tuple(ps))
 
@@ -165,4 +165,4 @@ def _slope_ps(rows: list[Row]) -> int:
   fitted = statistics.linear_regression(
       [row.prompt_tokens for row in rows], [row.token_ms for row in rows]
   )
-  return max(0, round(fitted.slope * _PS_PER_MS))
+  return max(0, round(fitted.slope * PS_PER_MS))
