@@ -8,13 +8,13 @@ ShareGPT conversations, lines as vLLM's benchmark takes them, and
 """
 
 import dataclasses
-import json
 from collections.abc import Callable
 from typing import Literal
 
 from pdjax.workload import azure, jsonrows, mooncake
 from pdjax.workload.arrivals import PS_PER_S
 from pdjax.workload.csvrows import Names, Parser
+from pdjax.workload.jsonobject import object_of
 from pdjax.workload.row import Row, seconds_ps
 
 Name = Literal[
@@ -96,7 +96,7 @@ def guess(first: str) -> str | None:
 
 def _guess_json(line: str) -> str | None:
   try:
-    fields = json.loads(line)
+    fields = object_of(line)
   except ValueError:
     return None
   if "hash_ids" not in fields:

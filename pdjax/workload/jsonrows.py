@@ -9,16 +9,10 @@ benchmark takes them. Neither says how many tokens a text has: four characters
 count as one, which suits English, and the workload's notes say so.
 """
 
-import json
 from typing import Any
 
-from pdjax.workload.row import (
-  Row,
-  Unusable,
-  checked_length,
-  limits_of,
-  seconds_ps,
-)
+from pdjax.workload.jsonobject import length_of, object_of
+from pdjax.workload.row import Row, Unusable, limits_of, seconds_ps
 
 CHARACTERS_A_TOKEN = 4
 
@@ -32,7 +26,7 @@ def line_row(line: str) -> Row:
   Raises:
     ValueError: what is wrong with it.
   """
-  fields = _object(line)
+  fields = object_of(line)
   time = fields.get("timestamp", 0)
   return Row(
       seconds_ps("timestamp", str(time)),
@@ -72,20 +66,7 @@ def _length(fields: dict[str, Any], names: tuple[str, ...], text: str) -> int:
   """A length that is said, or else that of a text."""
   for name in names:
     if name in fields:
-      value = fields[name]
-      if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{name} is {repr(value)[:40]}, not a whole number")
-      return checked_length(name, value)
+      return length_of(fields, name)
   if isinstance(fields.get(text), str) and fields[text]:
     return _tokens_of(fields[text])
   raise ValueError(f"missing {names[0]}, or {text}")
-
-
-def _object(line: str) -> dict[str, Any]:
-  try:
-    fields = json.loads(line)
-  except (ValueError, RecursionError):
-    raise ValueError(f"not JSON: {line.strip()[:40]!r}") from None
-  if not isinstance(fields, dict):
-    raise ValueError(f"not a JSON object: {line.strip()[:40]!r}")
-  return fields

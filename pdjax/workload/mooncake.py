@@ -7,12 +7,12 @@ stands for its block and all blocks before it. The format is that of "Mooncake",
 Qin et al., FAST 2025. A row may have the fields of `pdjax.workload.row.LIMITS`.
 """
 
-import json
 import math
 from typing import Any
 
 from pdjax.workload.arrivals import PS_PER_S
-from pdjax.workload.row import Row, checked_length, limits_of
+from pdjax.workload.jsonobject import is_whole, length_of, object_of, short
+from pdjax.workload.row import Row, limits_of
 
 BLOCK_TOKENS = 512
 FIELDS = ("timestamp", "input_length", "output_length", "hash_ids")
@@ -44,15 +44,15 @@ class Parser:
     Raises:
       ValueError: what is wrong with it.
     """
-    fields = _object(line)
+    fields = object_of(line)
     missing = [name for name in FIELDS if name not in fields]
     if missing:
       raise ValueError(f"missing {', '.join(missing)}")
-    prompt_tokens = _tokens(fields, "input_length")
+    prompt_tokens = length_of(fields, "input_length")
     return Row(
         self._time_ps(fields["timestamp"]),
         prompt_tokens,
-        _tokens(fields, "output_length"),
+        length_of(fields, "output_length"),
         self._chained(self._block_ids(fields["hash_ids"], prompt_tokens)),
         *limits_of(fields),
     )
@@ -61,14 +61,14 @@ class Parser:
     """Integers stay exact; a fraction is rounded to 1 ps."""
     if not _is_number(value) or not 0 <= value < math.inf:
       raise ValueError(
-          f"timestamp is {_short(value)}, not a number of {self._tick} from 0"
+          f"timestamp is {short(value)}, not a number of {self._tick} from 0"
           " up"
       )
     return round(value * self._ps_per_tick)
 
   def _block_ids(self, value: Any, prompt_tokens: int) -> tuple[int, ...]:
     if not isinstance(value, list) or not all(
-        _is_int(id) and 0 <= id < 2**63 for id in value
+        is_whole(id) and 0 <= id < 2**63 for id in value
     ):
       raise ValueError("hash_ids is not a list of whole numbers from 0 up")
     blocks = -(-prompt_tokens // self._block_tokens)
@@ -91,33 +91,9 @@ class Parser:
     return ids
 
 
-def _object(line: str) -> dict[str, Any]:
-  try:
-    fields = json.loads(line)
-  except (ValueError, RecursionError):
-    raise ValueError(f"not JSON: {_short(line.strip())}") from None
-  if not isinstance(fields, dict):
-    raise ValueError(f"not a JSON object: {_short(line.strip())}")
-  return fields
-
-
-def _tokens(fields: dict[str, Any], name: str) -> int:
-  if not _is_int(fields[name]):
-    raise ValueError(f"{name} is {_short(fields[name])}, not a whole number")
-  return checked_length(name, fields[name])
-
-
 def _name(id: int | None) -> str:
   return "nothing" if id is None else str(id)
 
 
-def _short(value: Any) -> str:
-  return repr(value)[:40]
-
-
-def _is_int(value: Any) -> bool:
-  return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _is_number(value: Any) -> bool:
-  return _is_int(value) or isinstance(value, float)
+  return is_whole(value) or isinstance(value, float)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from pdjax.workload.arrivals import PS_PER_S
 from pdjax.workload.lengths import MAX_TOKENS
 
 LIMITS = ("cancel_after_s", "deadline_s")
@@ -30,10 +31,6 @@ class Row(NamedTuple):
   prompt_tokens: int
   output_tokens: int
   prefix_ids: tuple[int, ...] = ()
-  cancel_after_ps: int = 0
-  """0 if its client never gives up."""
-  deadline_after_ps: int = 0
-  """0 without a deadline."""
   cancel_after_ps: int = 0
   """From arrival until its client gives up; 0 if it never does."""
   deadline_after_ps: int = 0
@@ -68,7 +65,7 @@ def _limit(name: str, value: Any) -> int:
   if not text:
     return 0
   after_ps = seconds_ps(name, text)
-  if not 0 < after_ps <= LONGEST_S * 10**12:
+  if not 0 < after_ps <= LONGEST_S * PS_PER_S:
     raise ValueError(f"{name} must be above 0 and at most {LONGEST_S}")
   return after_ps
 
@@ -88,4 +85,4 @@ def seconds_ps(name: str, text: str) -> int:
         f"{name} {text[:40]!r} is not a number of seconds from 0 up"
     )
   fraction = (match[2] or "").ljust(12, "0")[:12]
-  return int(match[1]) * 10**12 + int(fraction)
+  return int(match[1]) * PS_PER_S + int(fraction)
