@@ -10,6 +10,7 @@ Dimension key: docs/notation.md.
 import dataclasses
 import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -102,13 +103,8 @@ def kv_write(
     kernels: Kernels = XLA,
 ) -> jax.Array:
   """The cache with each token's key and value in its cell."""
-  match kernels.for_spec(Spec.of(k_TKH, kv_P2KCH)).kind:
-    case "pallas_tpu":
-      write = write_tpu.kv_write
-    case "pallas_interpret":
-      write = functools.partial(write_tpu.kv_write, interpret=True)
-    case _:
-      write = xla.kv_write
+  spec = Spec.of(k_TKH, kv_P2KCH)
+  write = _chosen(kernels, spec, write_tpu.kv_write, xla.kv_write)
   return write(kv_P2KCH, k_TKH, v_TKH, page_T, cell_T)
 
 
@@ -128,13 +124,8 @@ def paged_decode(
 
   `sink_N` are scores without a value that take part in each head's softmax.
   """
-  match kernels.for_spec(Spec.of(q_BNH, kv_P2KCH)).kind:
-    case "pallas_tpu":
-      attend = decode_tpu.paged_decode
-    case "pallas_interpret":
-      attend = functools.partial(decode_tpu.paged_decode, interpret=True)
-    case _:
-      attend = xla.paged_decode
+  spec = Spec.of(q_BNH, kv_P2KCH)
+  attend = _chosen(kernels, spec, decode_tpu.paged_decode, xla.paged_decode)
   return _with_sink(attend(
       q_BNH, kv_P2KCH, page_BM, length_B, scale=scale, window=window,
       soft_cap=soft_cap,
@@ -155,17 +146,24 @@ def chunk_prefill(
     kernels: Kernels = XLA,
 ) -> jax.Array:
   """Packed prompt tokens, each over its own past and itself: out_UNH."""
-  match kernels.for_spec(Spec.of(q_UNH, kv_P2KCH)).kind:
-    case "pallas_tpu":
-      attend = prefill_tpu.chunk_prefill
-    case "pallas_interpret":
-      attend = functools.partial(prefill_tpu.chunk_prefill, interpret=True)
-    case _:
-      attend = xla.chunk_prefill
+  spec = Spec.of(q_UNH, kv_P2KCH)
+  attend = _chosen(kernels, spec, prefill_tpu.chunk_prefill, xla.chunk_prefill)
   return _with_sink(attend(
       q_UNH, kv_P2KCH, page_RM, row_U, position_U, scale=scale, window=window,
       soft_cap=soft_cap,
   ), sink_N)
+
+
+def _chosen(
+    kernels: Kernels, spec: Spec, on_tpu: Callable, in_xla: Callable
+) -> Callable:
+  """The one of two implementations that `kernels` run for a piece of work."""
+  match kernels.for_spec(spec).kind:
+    case "pallas_tpu":
+      return on_tpu
+    case "pallas_interpret":
+      return functools.partial(on_tpu, interpret=True)
+  return in_xla
 
 
 def _with_sink(
