@@ -23,6 +23,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from pdjax.calibrate.published.simulated import simulated
 from pdjax.config import (
     Backend,
     Cluster,
@@ -32,11 +33,6 @@ from pdjax.config import (
     Strategy,
     Workload,
 )
-from pdjax.metrics.requests import request_table
-from pdjax.schedule.loop import serve
-from pdjax.schedule.setup import policy_of, world_of
-from pdjax.simulate.cluster import cluster_of
-from pdjax.workload.build import build
 
 PUBLISHED = {
     "colocated": 1.6, "prefill only": 5.6, "decode only": 10.0, "2P1D": 3.3
@@ -82,11 +78,7 @@ CASES = {
 
 def attained(case: Case, rate: float, costs: str) -> float:
   """Share of requests that keep the case's limits."""
-  run = case.run(rate, costs)
-  workload, cluster = build(run.workload), cluster_of(run)
-  backend = cluster.backend(workload.clients(), workload.output_tokens)
-  log = serve(policy_of(run), backend, world_of(run, cluster.pool_pages))
-  table = request_table(log)
+  table = simulated(case.run(rate, costs))
   good = table["ttft_ns"] <= (TTFT_NS if case.ttft else float("inf"))
   if case.tpot:
     good = good & (table["tpot_ns"] <= TPOT_NS)

@@ -12,13 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pdjax.calibrate.published.readings import Reading
+from pdjax.calibrate.published.simulated import simulated
 from pdjax.config import Cluster, Lengths, Model, Run, Strategy, Workload
-from pdjax.metrics.requests import RequestTable, request_table
-from pdjax.schedule.loop import serve
-from pdjax.schedule.setup import policy_of, world_of
-from pdjax.simulate.cluster import cluster_of
+from pdjax.metrics.requests import RequestTable
 from pdjax.simulate.scalars import Scalars
-from pdjax.workload.build import build
 
 _ROUNDS = 10
 """Requests of each user."""
@@ -89,8 +86,4 @@ def _price_ms(loop: _Loop, metric: str, scalars: Scalars) -> float:
 
 @functools.lru_cache(maxsize=2)
 def _served(loop: _Loop, scalars: Scalars) -> RequestTable:
-  run = loop.run()
-  workload, cluster = build(run.workload), cluster_of(run, scalars)
-  backend = cluster.backend(workload.clients(), workload.output_tokens)
-  log = serve(policy_of(run), backend, world_of(run, cluster.pool_pages))
-  return request_table(log)
+  return simulated(loop.run(), scalars)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pdjax.calibrate.published.simulated import simulated
 from pdjax.config import (
     Cluster,
     Lengths,
@@ -28,13 +29,8 @@ from pdjax.config import (
     Strategy,
     Workload,
 )
-from pdjax.metrics.requests import request_table
 from pdjax.metrics.throughput import makespan_ns
-from pdjax.schedule.loop import serve
-from pdjax.schedule.setup import policy_of, world_of
-from pdjax.simulate.cluster import cluster_of
 from pdjax.simulate.scalars import Scalars
-from pdjax.workload.build import build
 
 FIGURES = {
     "TTFT p99, ms": "ttft_p99_ms",
@@ -123,10 +119,7 @@ def _upper_half(longest: int) -> Lengths:
 
 def _figures(run: Run, scalars: Scalars | None) -> list[float]:
   """In the order of `FIGURES`."""
-  workload, cluster = build(run.workload), cluster_of(run, scalars)
-  backend = cluster.backend(workload.clients(), workload.output_tokens)
-  world = world_of(run, cluster.pool_pages)
-  table = request_table(serve(policy_of(run), backend, world))
+  table = simulated(run, scalars)
   ttft, itl = table.sample("ttft"), table.sample("itl")
   tokens = int(table["output_tokens"].sum())
   times_ns = (
