@@ -6,12 +6,13 @@ here, from shapes alone. Modules that take time are imported when needed.
 
 import json
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from pdjax.cli import command
 from pdjax.cli import flags as experiment_flags
+from pdjax.cli.command import FAILED, OK
 from pdjax.config import ConfigError
 from pdjax.sweep import temporary
 
@@ -34,26 +35,18 @@ Exit status: 0 everything compiles and fits, 1 something does not, 2 a mistake
 in what was asked.
 """
 
-OK, DOES_NOT_FIT, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 _OWN = ("target", "json", "timeout_s")
 
 
 def main(arguments: Sequence[str]) -> int:
   """Does what the command line asks; returns the exit status."""
-  if {"--help", "-h"} & set(arguments):
-    print(USAGE, end="")
-    return OK
-  try:
-    return _main(arguments)
-  except ConfigError as error:
-    for line in error.errors:
-      print(line, file=sys.stderr)
-    return MISTAKE
-  except KeyboardInterrupt:
-    return INTERRUPTED
+  return command.answer(_main, arguments)
 
 
 def _main(arguments: Sequence[str]) -> int:
+  if {"--help", "-h"} & set(arguments):
+    print(USAGE, end="")
+    return OK
   own, rest, errors = _taken(arguments)
   flags, more = experiment_flags.parse(rest)
   errors += more
@@ -69,7 +62,7 @@ def _main(arguments: Sequence[str]) -> int:
   if output:
     found = [finding.as_json() for finding in findings]
     output.write_text(json.dumps(found, indent=2) + "\n")
-  return OK if all(finding.good for finding in findings) else DOES_NOT_FIT
+  return OK if all(finding.good for finding in findings) else FAILED
 
 
 def _taken(

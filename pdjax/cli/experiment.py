@@ -8,29 +8,25 @@ and mistakes in flags are answered at once.
 import sys
 from collections.abc import Sequence
 
+from pdjax.cli import command
 from pdjax.cli import flags as flags_module
-from pdjax.cli import stop
-from pdjax.cli.output import lasting_output
+from pdjax.cli.command import FAILED, OK
 from pdjax.config import ConfigError
-
-OK, FAILED, MISTAKE = 0, 1, 2
 
 
 def main(arguments: Sequence[str]) -> int:
   """Does what the command line asks; returns the exit status."""
-  with lasting_output(), stop.stoppable():
-    try:
-      return _main(arguments)
-    except ConfigError as error:
-      for line in error.errors:
-        print(line, file=sys.stderr)
-      return MISTAKE
-    except OSError as error:  # such as a full disk
-      print(f"{error}; finished cells are kept", file=sys.stderr)
-      return FAILED
-    except KeyboardInterrupt as error:
-      print("interrupted; finished cells are kept", file=sys.stderr)
-      return stop.status_of(error)
+  return command.answer(
+      _kept, arguments, "interrupted; finished cells are kept"
+  )
+
+
+def _kept(arguments: Sequence[str]) -> int:
+  try:
+    return _main(arguments)
+  except OSError as error:  # such as a full disk
+    print(f"{error}; finished cells are kept", file=sys.stderr)
+    return FAILED
 
 
 def _main(arguments: Sequence[str]) -> int:

@@ -157,7 +157,7 @@ def _take(
     _switch(flags, name, text if equals else None, errors)
     return
   if name not in _NAMES and not name.startswith("config."):
-    errors.append(_unknown(name))
+    errors.append(unknown(name, _NAMES))
     return
   if not equals:
     if not rest or rest[0].startswith("--"):
@@ -217,6 +217,7 @@ def _stray(argument: str) -> str:
   return f"{argument}: not a flag; did you mean --config={argument}?"
 
 
-def _unknown(name: str) -> str:
-  wanted = near(name, _NAMES).replace("mean '", "mean '--")
+def unknown(name: str, names: Sequence[str]) -> str:
+  """The line for a flag that is none of `names`."""
+  wanted = near(name, names).replace("mean '", "mean '--")
   return f"--{name}: no such flag" + (wanted or "; see --help")

@@ -6,29 +6,17 @@ else is known to be right.
 """
 
 import os
-import sys
 from collections.abc import Sequence
 
-from pdjax.cli import generate_flags, stop
-from pdjax.cli.output import lasting_output
+from pdjax.cli import command, generate_flags
+from pdjax.cli.command import FAILED, OK
 from pdjax.config import ConfigError
 from pdjax.userscode import to_the_end
-
-OK, FAILED, MISTAKE = 0, 1, 2
 
 
 def main(arguments: Sequence[str]) -> int:
   """Does what the command line asks; returns the exit status."""
-  with lasting_output(), stop.stoppable():
-    try:
-      return _main(arguments)
-    except ConfigError as error:
-      for line in error.errors:
-        print(line, file=sys.stderr)
-      return MISTAKE
-    except KeyboardInterrupt as error:
-      print("\ninterrupted", file=sys.stderr)
-      return stop.status_of(error)
+  return command.answer(_main, arguments, "\ninterrupted")
 
 
 def _main(arguments: Sequence[str]) -> int:

@@ -6,8 +6,7 @@ As in `pdjax.cli.flags` a mistake is one line, and all are shown together.
 import dataclasses
 from collections.abc import Sequence
 
-from pdjax.cli.flags import twice
-from pdjax.fieldtypes import near
+from pdjax.cli.flags import twice, unknown
 from pdjax.sweep.overrides import Flag
 
 USAGE = """\
@@ -72,8 +71,7 @@ def parse(arguments: Sequence[str]) -> tuple[Asked, list[str]]:
     elif name in _SWITCHES and not equals:
       _switch(asked, name, errors)
     elif name not in _VALUED and not name.startswith("config."):
-      wanted = near(name, _NAMES).replace("mean '", "mean '--")
-      errors.append(f"--{name}: no such flag" + (wanted or "; see --help"))
+      errors.append(unknown(name, _NAMES))
     elif not equals and (not rest or rest[0].startswith("--")):
       errors.append(f"--{name}: needs a value, as in --{name}=VALUE")
     else:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pdjax import checks, schema
+from pdjax.cli import command
+from pdjax.cli.command import FAILED, MISTAKE, OK
 from pdjax.config import ConfigError, Run
 from pdjax.sweep import jsonfile
 from pdjax.sweep.store import runs_of
@@ -76,9 +78,14 @@ def _name(run: Path, given: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
+  """Replays what the arguments name; returns the exit status."""
+  return command.answer(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
   if not arguments or {"--help", "-h"} & set(arguments):
     print(USAGE, end="")
-    return 0 if arguments else 2
+    return OK if arguments else MISTAKE
   statuses = [
       _tell(_name(run, given), run)
       for given in map(Path, arguments)
@@ -93,8 +100,8 @@ def _tell(name: str, run: Path) -> int:
     result = replay_run(run)
   except ConfigError as error:
     print("; ".join(error.errors), file=sys.stderr)
-    return 2
+    return MISTAKE
   print(f"{name}: {result.identical} of {result.commands} commands identical")
   if result.difference:
     print(f"  first difference: {result.difference}")
-  return 1 if result.difference else 0
+  return FAILED if result.difference else OK

@@ -1,10 +1,11 @@
 """`python -m pdjax.workload`: what a trace holds, in words and figures."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pdjax import config
+from pdjax.cli import command
+from pdjax.cli.command import OK
 from pdjax.config import ConfigError
 from pdjax.fieldtypes import near
 from pdjax.sweep import temporary
@@ -28,17 +29,17 @@ _FLAGS = ("kind", "output_dir", "skip_bad_rows", "help")
 
 def main(arguments: Sequence[str]) -> int:
   """Describes the file that the arguments name; returns the exit status."""
-  try:
-    told = _parse(arguments)
-    if told is None:
-      print(USAGE, end="")
-      return 0
-    for line in _describe(*told):
-      print(line)
-  except ConfigError as error:
-    print("\n".join(error.errors), file=sys.stderr)
-    return 2
-  return 0
+  return command.answer(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+  told = _parse(arguments)
+  if told is None:
+    print(USAGE, end="")
+    return OK
+  for line in _describe(*told):
+    print(line)
+  return OK
 
 
 def _parse(
