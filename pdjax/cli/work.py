@@ -63,9 +63,9 @@ class Work:
           return
 
   def _is_due(self, cell: Cell) -> bool:
-    found = self._part.store.find(cell, made_by(cell))
     if self._flags.rerun:
       return True
+    found = self._part.store.find(cell, made_by(cell))
     if found.run:
       self.runs[cell.id] = found.run
       self._tell(cell, "done before")
@@ -92,8 +92,8 @@ class Work:
     return [cell for cell in cells if not self._make_again(cell, works)]
 
   def _make_again(self, cell: Cell, works: dict[str, list[Path]]) -> bool:
-    store, made = self._part.store, made_by(cell)
-    source = store.same_work(cell, made, works)
+    store = self._part.store
+    source = store.same_work(cell, made_by(cell), works)
     if source is None:
       return False
     folder = store.begin(cell)
@@ -102,8 +102,7 @@ class Work:
     except NotExact as error:
       self._tell(cell, f"is served again: {error}")
       return False
-    _place(folder, store.folder / "runs" / cell.folder_name)
-    self.runs[cell.id] = store.finish(cell, folder, made, finished=_now())
+    self._finish(cell, folder)
     left = self._remaining.end(cell)
     self._tell(cell, f"metrics made from the log of {source.name}{left}")
     return True
@@ -111,17 +110,19 @@ class Work:
   def _begin(self, cell: Cell) -> Path | None:
     """A folder for a cell whose turn has come."""
     self._remaining.begin(cell)
-    found = self._part.store.find(cell, made_by(cell))
-    if found.run is None or self._flags.rerun:
-      return self._part.store.begin(cell)
-    self.runs[cell.id] = found.run
+    store = self._part.store
+    rerun = self._flags.rerun
+    run = None if rerun else store.find(cell, made_by(cell)).run
+    if run is None:
+      return store.begin(cell)
+    self.runs[cell.id] = run
     self._tell(cell, f"done by another process{self._remaining.end(cell)}")
     return None
 
   def _keep(self, outcome: launch.Outcome) -> None:
     cell = outcome.cell
     try:
-      message = outcome.message or self._finish(cell, outcome.folder)
+      message = outcome.message or self._accept(cell, outcome.folder)
     except OSError as error:
       message = message_of(error)
     if message:
@@ -130,7 +131,7 @@ class Work:
       left = self._remaining.end(cell)
       self._tell(cell, f"done in {outcome.seconds:.0f} s{left}")
 
-  def _finish(self, cell: Cell, folder: Path | None) -> str:
+  def _accept(self, cell: Cell, folder: Path | None) -> str:
     """Keeps a run; returns what is wrong with it."""
     assert folder is not None
     missing = [
@@ -140,12 +141,16 @@ class Work:
     ]
     if missing:
       return f"its run left no {', '.join(missing)}"
+    self._finish(cell, folder)
+    return ""
+
+  def _finish(self, cell: Cell, folder: Path) -> None:
+    """Gives a whole run its place."""
     store = self._part.store
-    _place(folder, store.folder / "runs" / cell.folder_name)
+    _tell_repeat(folder, store.folder / "runs" / cell.folder_name)
     self.runs[cell.id] = store.finish(
         cell, folder, made_by(cell), replace=self._flags.rerun, finished=_now()
     )
-    return ""
 
   def _fail(self, outcome: launch.Outcome, message: str) -> None:
     cell = outcome.cell
@@ -178,7 +183,7 @@ def _see(failed: Path) -> str:
   return f"(see {log if told else failed})"
 
 
-def _place(temporary: Path, final: Path) -> None:
+def _tell_repeat(temporary: Path, final: Path) -> None:
   """Says in a run's provenance how it is repeated from its final folder."""
   path = temporary / "provenance.json"
   told = jsonfile.read_object(path)
