@@ -25,7 +25,7 @@ MODEL_FILES = {
     for name in (
         "weight", "declared", "jsonfile", "hf_config", "hf_names", "hf_folder",
         "safetensors_file", "gguf_file", "spec_json", "orbax_folder", "fetch",
-        "checkpoint", "sizes", "size_ranges",
+        "checkpoint", "sizes", "size_ranges", "unfit",
     )
 }
 """What a model is and where its weights lie, before any is read."""

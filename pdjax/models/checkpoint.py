@@ -22,6 +22,7 @@ from pdjax.models.gguf_file import GGUFFile
 from pdjax.models.hf_folder import HFFolder
 from pdjax.models.orbax_folder import OrbaxFolder
 from pdjax.models.sizes import spec_of
+from pdjax.models.unfit import unfit
 
 Checkpoint = GGUFFile | HFFolder | OrbaxFolder
 
@@ -57,15 +58,15 @@ def opened(path: pathlib.Path) -> Checkpoint:
     ours = (path / orbax_folder.DESCRIPTION).is_file()
     return (orbax_folder if ours else hf_folder).opened(path)
   if path.suffix in hf_folder.PICKLES:
-    raise config.ConfigError([
-        f"model.weights: {str(path)!r} is a pickle, which could run any code"
-        " when read; convert it to safetensors"
-    ])
+    raise unfit(
+        path,
+        "is a pickle, which could run any code when read; convert it to"
+        " safetensors",
+    )
   if path.suffix == ".safetensors":
-    raise config.ConfigError([
-        f"model.weights: {str(path)!r} lies in a folder with its config.json;"
-        " name the folder"
-    ])
+    raise unfit(
+        path, "lies in a folder with its config.json; name the folder"
+    )
   return gguf_file.opened(path)
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from pdjax import config
 from pdjax.models import declared, size_ranges
 from pdjax.models.spec import ModelSpec
+from pdjax.models.unfit import unfit
 from pdjax.models.weight import Weight
 
 _TENSORS = {
@@ -57,9 +57,7 @@ class GGUFFile:
     try:
       self._reader = gguf.GGUFReader(path)
     except Exception as error:  # whatever damaged bytes make it raise
-      raise config.ConfigError(
-          [f"model.weights: {str(path)!r} is no GGUF file ({error})"]
-      ) from error
+      raise unfit(path, f"is no GGUF file ({error})") from error
 
   def field(self, key: str, default: Any = None) -> Any:
     """A value of the metadata, strings and lists as Python objects.
@@ -71,9 +69,7 @@ class GGUFFile:
     try:
       return default if field is None else field.contents()
     except (ValueError, IndexError) as error:
-      raise config.ConfigError(
-          [f"model.weights: {str(self.path)!r} has a damaged {key} ({error})"]
-      ) from error
+      raise unfit(self.path, f"has a damaged {key} ({error})") from error
 
   @functools.cached_property
   def _tensors(self):
@@ -88,9 +84,7 @@ class GGUFFile:
     import gguf
 
     if name not in self._tensors:
-      raise config.ConfigError(
-          [f"model.weights: {str(self.path)!r} has no tensor {name!r}"]
-      )
+      raise unfit(self.path, f"has no tensor {name!r}")
     tensor = self._tensors[name]
     return gguf.dequantize(tensor.data, tensor.tensor_type)
 
@@ -106,11 +100,8 @@ class GGUFFile:
     Raises:
       ConfigError: it is no plain Llama, or the file does not say all.
     """
-    errors = [
-        f"model.weights: {str(self.path)!r} {why}" for why in self._problems()
-    ]
-    if errors:
-      raise config.ConfigError(errors)
+    if whys := [*self._problems()]:
+      raise unfit(self.path, *whys)
     sizes = {ours: self.field(key) for ours, key in _SIZES.items()}
     return ModelSpec(
         name=self.path.stem,
@@ -164,9 +155,7 @@ class GGUFFile:
       missing = [name for name in names if name not in self._tensors]
       lines = [f"lacks {name!r}" for name in missing[:1]]
     if lines:
-      raise config.ConfigError(
-          [f"model.weights: {str(self.path)!r} {line}" for line in lines]
-      )
+      raise unfit(self.path, *lines)
 
   def layer(self, weight: Weight, index: int) -> np.ndarray:
     """A declared weight of one layer, without copies of heads."""

@@ -6,9 +6,9 @@ words are split as GPT-2 does, without a space before the first.
 
 import pathlib
 
-from pdjax import config
 from pdjax.models import gguf_file
 from pdjax.models.tokenizer import Tokenizer
+from pdjax.models.unfit import unfit
 
 _CONTROL = 3
 """GGUF's token type of `<|im_start|>` and its like."""
@@ -30,10 +30,10 @@ def load(path: pathlib.Path) -> Tokenizer:
       file.field("tokenizer.ggml.model"), file.field("tokenizer.ggml.pre")
   )
   if kind[0] != "gpt2" or kind[1] not in ("smollm", None):
-    raise config.ConfigError([
-        f"model.weights: {str(path)!r} has a {kind[0]}/{kind[1]} tokenizer;"
-        " only gpt2/smollm is known"
-    ])
+    raise unfit(
+        path,
+        f"has a {kind[0]}/{kind[1]} tokenizer; only gpt2/smollm is known",
+    )
   tokens = file.field("tokenizer.ggml.tokens")
   ids = {name: file.field(key) for name, key in _MARKERS.items()}
   eos = ids["eos_token"]

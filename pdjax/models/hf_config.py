@@ -11,12 +11,12 @@ import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from pdjax import config
 from pdjax.fieldtypes import shown
 from pdjax.models import size_ranges
 from pdjax.models.jsonfile import read_object
 from pdjax.models.rope import Llama3Rope, RopeScaling, YarnRope
 from pdjax.models.spec import Experts, ModelSpec
+from pdjax.models.unfit import unfit
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,12 +101,8 @@ def read(folder: pathlib.Path) -> tuple[str, ModelSpec]:
   said = read_object(path)
   architecture = _architecture(path, said)
   family = FAMILIES[architecture]
-  errors = [
-      f"model.weights: {str(path)!r} {why}"
-      for why in dict.fromkeys(_problems(said, family))
-  ]
-  if errors:
-    raise config.ConfigError(errors)
+  if whys := dict.fromkeys(_problems(said, family)):
+    raise unfit(path, *whys)
   return architecture, _spec(folder, said, family)
 
 
@@ -134,10 +130,10 @@ def _architecture(path: pathlib.Path, said: Mapping[str, Any]) -> str:
   listed = said.get("architectures") or ["none"]
   named = listed[0] if isinstance(listed, list) else listed
   if not isinstance(named, str) or named not in FAMILIES:
-    raise config.ConfigError([
-        f"model.weights: {str(path)!r} has architecture {named!r}; known:"
-        f" {', '.join(sorted(FAMILIES))}"
-    ])
+    raise unfit(
+        path,
+        f"has architecture {named!r}; known: {', '.join(sorted(FAMILIES))}",
+    )
   return named
 
 

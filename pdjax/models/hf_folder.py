@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from pdjax import config
 from pdjax.models import hf_config, hf_names
 from pdjax.models.jsonfile import read_object
 from pdjax.models.safetensors_file import DTYPES, SafetensorsFile, Tensor
 from pdjax.models.spec import ModelSpec
+from pdjax.models.unfit import unfit
 from pdjax.models.weight import Weight
 
 INDEX = "model.safetensors.index.json"
@@ -54,9 +54,7 @@ class HFFolder:
     """
     lines = [*self.spec.differences(spec)] or [*self._problems(spec)]
     if lines:
-      raise config.ConfigError(
-          [f"model.weights: {str(self.path)!r} {line}" for line in lines]
-      )
+      raise unfit(self.path, *lines)
 
   def layer(self, weight: Weight, index: int) -> "Block | Experts":
     """A weight of one layer, read when it is sliced."""
@@ -160,41 +158,37 @@ def _shards(path: pathlib.Path) -> list[str]:
   found = sorted(file.name for file in path.glob("*.safetensors"))
   if SINGLE in found or len(found) == 1:
     return [SINGLE if SINGLE in found else found[0]]
-  raise config.ConfigError([_no_weights(path, found)])
+  raise unfit(path, _no_weights(path, found))
 
 
 def _indexed(path: pathlib.Path, index: object) -> list[str]:
-  where = str(path / INDEX)
   if not isinstance(index, Mapping) or not all(
       isinstance(name, str) and name == pathlib.PurePath(name).name
       for name in index.values()
   ):
-    raise config.ConfigError(
-        [f"model.weights: {where!r} has no weight_map of file names"]
-    )
+    raise unfit(path / INDEX, "has no weight_map of file names")
   names = sorted(set(index.values()))
   missing = [name for name in names if not (path / name).is_file()]
   if missing or not names:
-    raise config.ConfigError([
-        f"model.weights: {str(path)!r} lacks {_listed(missing or [SINGLE])},"
-        f" of which {INDEX} speaks"
-    ])
+    raise unfit(
+        path,
+        f"lacks {_listed(missing or [SINGLE])}, of which {INDEX} speaks",
+    )
   return names
 
 
 def _no_weights(path: pathlib.Path, found: list[str]) -> str:
-  start = f"model.weights: {str(path)!r}"
   if found:
-    return f"{start} has {len(found)} safetensors files but no {INDEX}"
+    return f"has {len(found)} safetensors files but no {INDEX}"
   pickles = sorted(
       file.name for file in path.iterdir() if file.suffix in PICKLES
   )
   if pickles:
     return (
-        f"{start} has its weights in {pickles[0]}, a pickle, which could run"
+        f"has its weights in {pickles[0]}, a pickle, which could run"
         " any code when read; convert it to safetensors"
     )
-  return f"{start} has no {SINGLE}"
+  return f"has no {SINGLE}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ import json
 import pathlib
 from typing import Any
 
-from pdjax import config
+from pdjax.models.unfit import unfit
 
 
 def read_object(path: pathlib.Path) -> dict[str, Any]:
@@ -17,9 +17,7 @@ def read_object(path: pathlib.Path) -> dict[str, Any]:
     found = json.loads(path.read_text(encoding="utf-8"))
   except (OSError, ValueError) as error:
     why = "cannot be read" if isinstance(error, OSError) else "is no JSON"
-    raise config.ConfigError(
-        [f"model.weights: {str(path)!r} {why} ({error})"]
-    ) from error
+    raise unfit(path, f"{why} ({error})") from error
   if not isinstance(found, dict):
-    raise config.ConfigError([f"model.weights: {str(path)!r} holds no object"])
+    raise unfit(path, "holds no object")
   return found

@@ -14,10 +14,10 @@ import json
 import pathlib
 from collections.abc import Mapping
 
-from pdjax import config
 from pdjax.models import spec_json
 from pdjax.models.jsonfile import read_object
 from pdjax.models.spec import ModelSpec
+from pdjax.models.unfit import unfit
 
 DESCRIPTION = "pdjax.json"
 WEIGHTS = "weights"
@@ -33,20 +33,21 @@ class OrbaxFolder:
 
   def __init__(self, path: pathlib.Path):
     self.path = path
-    where = f"model.weights: {str(path / DESCRIPTION)!r}"
-    said = read_object(path / DESCRIPTION)
+    description = path / DESCRIPTION
+    said = read_object(description)
     if said.get("format") != _FORMAT:
-      raise config.ConfigError([
-          f"{where} is of format {said.get('format')!r}, this pdjax reads"
-          f" {_FORMAT}; convert the weights again"
-      ])
+      raise unfit(
+          description,
+          f"is of format {said.get('format')!r}, this pdjax reads {_FORMAT};"
+          " convert the weights again",
+      )
     try:
       self.spec = spec_json.parsed(said["spec"])
       self.dtype: str = said["dtype"]
       sizes = {str(name): int(size) for name, size in said["files"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-      raise config.ConfigError(
-          [f"{where} is damaged ({error!r}); convert the weights again"]
+      raise unfit(
+          description, f"is damaged ({error!r}); convert the weights again"
       ) from error
     _check_files(path, sizes)
     self._names = tuple(sorted(sizes))
@@ -70,9 +71,7 @@ class OrbaxFolder:
     """
     lines = self.spec.differences(spec)
     if lines:
-      raise config.ConfigError(
-          [f"model.weights: {str(self.path)!r} {line}" for line in lines]
-      )
+      raise unfit(self.path, *lines)
 
 
 @functools.lru_cache(maxsize=1)
@@ -104,6 +103,4 @@ def _check_files(path: pathlib.Path, sizes: Mapping[str, int]) -> None:
     found = file.stat().st_size if file.is_file() else None
     if found != size:
       has = "is missing" if found is None else f"has {found} of {size} bytes"
-      raise config.ConfigError([
-          f"model.weights: {str(file)!r} {has}; convert the weights again"
-      ])
+      raise unfit(file, f"{has}; convert the weights again")

@@ -14,9 +14,9 @@ import numpy as np
 import orbax.checkpoint as ocp
 from jax.sharding import Mesh, NamedSharding
 
-from pdjax import config
 from pdjax import mesh as meshes
 from pdjax.models.orbax_folder import OrbaxFolder
+from pdjax.models.unfit import unfit
 from pdjax.models.weight import Weight
 
 _CHUNK_BYTES = 64 << 20
@@ -77,10 +77,9 @@ def _restored(
       )
   except Exception as error:  # Orbax wraps what it meets in a plain one
     reason = str(error.__cause__ or error).splitlines()[0]
-    raise config.ConfigError([
-        f"model.weights: {str(folder.weights)!r} is damaged ({reason});"
-        " convert the weights again"
-    ]) from error
+    raise unfit(
+        folder.weights, f"is damaged ({reason}); convert the weights again"
+    ) from error
 
 
 def _checkpointer() -> ocp.Checkpointer:

@@ -14,7 +14,7 @@ import pathlib
 import ml_dtypes
 import numpy as np
 
-from pdjax import config
+from pdjax.models.unfit import unfit
 
 DTYPES = {
     "F32": np.dtype(np.float32),
@@ -52,10 +52,9 @@ class SafetensorsFile:
     try:
       self.tensors = _entries(path)
     except (OSError, ValueError, KeyError, TypeError) as error:
-      raise config.ConfigError([
-          f"model.weights: {str(path)!r} is no whole safetensors file"
-          f" ({_reason(error)})"
-      ]) from error
+      raise unfit(
+          path, f"is no whole safetensors file ({_reason(error)})"
+      ) from error
 
   def block(
       self, name: str, rows: slice, columns: slice | None

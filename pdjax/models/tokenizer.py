@@ -14,6 +14,7 @@ from pdjax import config
 from pdjax.models import chat
 from pdjax.models.jsonfile import read_object
 from pdjax.models.token_bytes import token_bytes
+from pdjax.models.unfit import unfit
 
 FILES = ("tokenizer.json", "tokenizer_config.json", "generation_config.json")
 """What `save` writes and `load_folder` reads, the first without fail."""
@@ -113,15 +114,11 @@ def load_folder(folder: pathlib.Path) -> Tokenizer:
 
   path = folder / FILES[0]
   if not path.is_file():
-    raise config.ConfigError([
-        f"model.weights: {str(folder)!r} has no {FILES[0]}, which text needs"
-    ])
+    raise unfit(folder, f"has no {FILES[0]}, which text needs")
   try:
     core = Core.from_file(str(path))
   except Exception as error:  # the package raises nothing narrower
-    raise config.ConfigError(
-        [f"model.weights: {str(path)!r} is no tokenizer ({error})"]
-    ) from error
+    raise unfit(path, f"is no tokenizer ({error})") from error
   said = _said(folder / FILES[1])
   markers = {
       name: value["content"] if isinstance(value, dict) else value
