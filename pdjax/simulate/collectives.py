@@ -70,10 +70,7 @@ class Fabric:
 
   def send_ps(self, size_bytes: int, stage_chips: int) -> int:
     """To the next stage, `stage_chips` sending side by side."""
-    full = dataclasses.replace(
-        self.scalars, link_efficiency=1.0, host_link_efficiency=1.0
-    )
-    rate = Fabric(self.chip, full)._rate(2 * stage_chips)
+    rate = self._link_rate(2 * stage_chips, 1.0, 1.0)
     if self._leaves_host(2 * stage_chips):
       rate = min(rate, self._network)
     scalars = self.scalars
@@ -113,8 +110,16 @@ class Fabric:
 
   def _rate(self, chips: int) -> int:
     """Of one chip's part in a ring through `chips` chips."""
-    chip, efficiency = self.chip, self.scalars.link_efficiency
-    host_efficiency = self.scalars.host_link_efficiency
+    scalars = self.scalars
+    return self._link_rate(
+        chips, scalars.link_efficiency, scalars.host_link_efficiency
+    )
+
+  def _link_rate(
+      self, chips: int, efficiency: float, host_efficiency: float
+  ) -> int:
+    """As `_rate`, at these efficiencies of interconnect and host link."""
+    chip = self.chip
     if sides := self._box(chips):
       wraps = _WRAPS_FROM[chip.torus_axes]
       links = sum(2 if side >= wraps else 1 for side in sides)
