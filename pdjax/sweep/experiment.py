@@ -28,7 +28,7 @@ from pdjax import fieldtypes, schema
 from pdjax.config import Run
 from pdjax.fieldtypes import nearest, shown
 from pdjax.sweep.only import Only, only_of
-from pdjax.sweep.overrides import Flag, extend, override
+from pdjax.sweep.overrides import Flag, extend, override, twice
 from pdjax.sweep.section import fields_of, sweep_of
 from pdjax.sweep.spread import REPEAT, Sweep
 from pdjax.unknown import UNKNOWN
@@ -89,11 +89,10 @@ def experiments_of(
 
 def _named(name: Any, asked: Asked, errors: list[str]) -> tuple[str, Asked]:
   """The experiment's name, and the flags that do not rename it."""
-  names = [text for path, text in asked.overrides if path == "name"]
-  if len(names) > 1:
-    errors.append(f"--config.name: given {len(names)} times; say it once")
+  named = [flag for flag in asked.overrides if flag[0] == "name"]
+  errors += twice("--config.", named)
   rest = [flag for flag in asked.overrides if flag[0] != "name"]
-  name = names[-1] if names else name
+  name = named[-1][1] if named else name
   wrong = _no_file_name("name", name)
   errors += wrong
   return "" if wrong else name, dataclasses.replace(asked, overrides=rest)

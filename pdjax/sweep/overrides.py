@@ -27,7 +27,7 @@ def override(
   Whoever reads the tree finds values of a wrong type; where there is no value
   at all, that of the field is unknown.
   """
-  errors += _twice("--config.", flags)
+  errors += twice("--config.", flags)
   for path, text in flags:
     if refused := _refused(path, text, sweep):
       errors.append(refused)
@@ -71,7 +71,7 @@ def extend(
 
   `overridden`: the fields that `--config.` flags set.
   """
-  errors += _twice("--sweep=", flags)
+  errors += twice("--sweep=", flags)
   grid, set_too = dict(sweep.grid), dict.fromkeys(overridden)
   for path, text in flags:
     if any(schema.overlap(path, zipped) for zipped, _ in sweep.zip):
@@ -93,7 +93,8 @@ def extend(
   return dataclasses.replace(sweep, grid=tuple(grid.items()), seeds=seeds)
 
 
-def _twice(flag: str, flags: list[Flag]) -> list[str]:
+def twice(flag: str, flags: list[Flag]) -> list[str]:
+  """A line for each path that is given more than once."""
   paths = [path for path, _ in flags]
   return [
       f"{flag}{path}: given {paths.count(path)} times; say it once"
