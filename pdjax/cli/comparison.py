@@ -52,19 +52,9 @@ def _finished(part: Part, runs: Mapping[str, Path]) -> list[Finished]:
 
 def _description(part: Part) -> dict[str, Any]:
   """What `experiment.json` holds."""
-  cells = [
-      {
-          "cell": cell.id,
-          "label": cell.label,
-          "case": cell.case,
-          "swept": cell.swept,
-          "repeat": cell.repeat,
-      }
-      for cell in part.cells.cells
-  ]
   return {
       "name": part.name,
       "question": part.question,
-      "cells": cells,
+      "cells": [cell.described for cell in part.cells.cells],
       "merged": part.cells.merged,
   }

@@ -49,6 +49,17 @@ class Cell:
     return hashlib.sha256(jsonfile.canonical(identity).encode()).hexdigest()
 
   @property
+  def described(self) -> dict[str, Any]:
+    """What tells it from other cells, for files of results."""
+    return {
+        "cell": self.id,
+        "label": self.label,
+        "case": self.case,
+        "swept": self.swept,
+        "repeat": self.repeat,
+    }
+
+  @property
   def label(self) -> str:
     """How tables name it."""
     short = _short_names(self.swept)

@@ -283,14 +283,7 @@ def _is_writable(path: Path) -> bool:
 
 
 def _identity(cell: Cell) -> dict[str, Any]:
-  return {
-      "cell": cell.id,
-      "work": cell.work_id,
-      "label": cell.label,
-      "case": cell.case,
-      "swept": cell.swept,
-      "repeat": cell.repeat,
-  }
+  return cell.described | {"work": cell.work_id}
 
 
 def _unusable(
