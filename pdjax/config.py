@@ -23,6 +23,8 @@ NAMED_WEIGHTS = ("random", "fetched")
 """Values of `model.weights` that are no file."""
 FROM_WEIGHTS = "from_weights"
 """Value of `model.preset` that is no preset."""
+WHOLE_PROMPT_TOKENS = 8192
+"""Prompt tokens of a step that takes whole prompts, if the config is silent."""
 
 
 _LONGEST_LINE = 800

@@ -330,7 +330,11 @@ _IMPLIED: dict[str, Callable[[Run], Any]] = {
         lambda run: 512 if run.strategy.kind == "chunked" else None
     ),
     "strategy.max_num_batched_tokens": (
-        lambda run: None if run.strategy.kind == "chunked" else 8192
+        lambda run: (
+            None
+            if run.strategy.kind == "chunked"
+            else config.WHOLE_PROMPT_TOKENS
+        )
     ),
     "strategy.first_token": _implied_first_token,
     "strategy.transfer": _implied_transfer,

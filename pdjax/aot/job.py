@@ -16,6 +16,7 @@ from pdjax.engine.buckets import Shape
 from pdjax.models.sizes import spec_of
 from pdjax.models.spec import ModelSpec
 from pdjax.schedule.setup import worker_pools
+from pdjax.simulate.cluster import footprint
 from pdjax.workload.workload import Workload
 
 
@@ -125,24 +126,12 @@ def _kv_tokens(
   page_tokens = run.cluster.page_tokens
   try:
     pages = memory.pool_pages(
-        footprint(run, pool, spec), target.hbm_bytes,
-        run.cluster.hbm_utilization, "worker",
+        footprint(run, pool, spec, Dtypes.all(run.model.dtype)),
+        target.hbm_bytes, run.cluster.hbm_utilization, "worker",
     )
   except ConfigError:
     pages = config.pages_for(max(_lengths(workload)), page_tokens)
   return pages * page_tokens
-
-
-def footprint(run: Run, pool: Pool, spec: ModelSpec) -> memory.Footprint:
-  """What a worker of the pool keeps on each chip, by the arithmetic."""
-  strategy = run.strategy
-  seqs = pool.max_num_seqs or strategy.max_num_seqs
-  prompt_tokens = pool.chunk_size or strategy.max_num_batched_tokens or 8192
-  return memory.footprint(
-      spec, dtypes=Dtypes.all(run.model.dtype), layout=pool.layout,
-      page_tokens=run.cluster.page_tokens,
-      step_tokens=max(prompt_tokens, seqs), max_num_seqs=seqs,
-  )
 
 
 def _lengths(workload: Workload) -> Iterator[int]:

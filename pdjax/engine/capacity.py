@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from pdjax import memory
 from pdjax.config import (
+    WHOLE_PROMPT_TOKENS,
     ConfigError,
     Pool,
     Run,
@@ -253,7 +254,8 @@ def _limits(
   seqs = pool.max_num_seqs or strategy.max_num_seqs
   rows = min(seqs, len(lengths), pool_pages)
   budget = min(
-      strategy.max_num_batched_tokens or 8192, max(longest, LEAST_PASS_TOKENS)
+      strategy.max_num_batched_tokens or WHOLE_PROMPT_TOKENS,
+      max(longest, LEAST_PASS_TOKENS),
   )
   if pool.chunk_size is not None:
     # No pass is larger than all prompts that a worker holds at a time.

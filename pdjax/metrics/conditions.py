@@ -197,7 +197,9 @@ def _whole_prompt_tokens(run: config.Run) -> int | None:
   """Prompt tokens of a step that takes whole prompts, if any does."""
   if run.strategy.chunk_size is not None:
     return run.strategy.max_num_batched_tokens
-  return run.strategy.max_num_batched_tokens or 8192
+  return (
+      run.strategy.max_num_batched_tokens or config.WHOLE_PROMPT_TOKENS
+  )
 
 
 def _pools(

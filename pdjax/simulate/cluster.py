@@ -12,6 +12,7 @@ from pdjax.clients import Clients
 from pdjax.config import (
     BUILTIN_STRATEGIES,
     NAMED_COSTS,
+    WHOLE_PROMPT_TOKENS,
     ConfigError,
     Model,
     Pool,
@@ -19,6 +20,7 @@ from pdjax.config import (
 )
 from pdjax.dtypes import BITS, Dtypes
 from pdjax.models.sizes import spec_of
+from pdjax.models.spec import ModelSpec
 from pdjax.schedule.setup import worker_pools
 from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.chip import Chip
@@ -155,21 +157,30 @@ def _pool_pages(run: Run, pool: Pool, cost: Cost) -> int:
   page_tokens = run.cluster.page_tokens
   if pool.kv_tokens is not None:
     return pool.kv_tokens // page_tokens
-  max_num_seqs = pool.max_num_seqs or run.strategy.max_num_seqs
-  prompt_tokens = (
-      pool.chunk_size or run.strategy.max_num_batched_tokens or 8192
+  return memory.pool_pages(
+      footprint(run, pool, cost.spec, cost.dtypes),
+      cost.chip.figure("hbm_bytes"), run.cluster.hbm_utilization, _name(pool),
   )
-  need = memory.footprint(
-      cost.spec,
-      dtypes=cost.dtypes,
-      layout=cost.layout,
-      page_tokens=page_tokens,
+
+
+def footprint(
+    run: Run, pool: Pool, spec: ModelSpec, dtypes: Dtypes
+) -> memory.Footprint:
+  """What a worker of the pool keeps on its fullest chip."""
+  strategy = run.strategy
+  max_num_seqs = pool.max_num_seqs or strategy.max_num_seqs
+  prompt_tokens = (
+      pool.chunk_size
+      or strategy.max_num_batched_tokens
+      or WHOLE_PROMPT_TOKENS
+  )
+  return memory.footprint(
+      spec,
+      dtypes=dtypes,
+      layout=pool.layout,
+      page_tokens=run.cluster.page_tokens,
       step_tokens=max(prompt_tokens, max_num_seqs),
       max_num_seqs=max_num_seqs,
-  )
-  return memory.pool_pages(
-      need, cost.chip.figure("hbm_bytes"), run.cluster.hbm_utilization,
-      _name(pool),
   )
 
 
