@@ -60,12 +60,13 @@ def summarize(
       **_offered(table, chips),
       **throughputs(everyone),
   }
-  for metric in LATENCIES:
-    summary |= _latency(metric, table.sample(metric))
+  samples = {metric: table.sample(metric) for metric in LATENCIES}
+  for metric, sample in samples.items():
+    summary |= _latency(metric, sample)
   summary |= _under_anchors(table, run.slo)
-  summary |= _slo(everyone, run.slo, chips)
+  summary |= _slo(everyone, table, run.slo, chips)
   summary |= bounds(table, run.slo)
-  summary["refused"] = _refused(table)
+  summary["refused"] = _refused(samples)
   summary |= _generator(table)
   summary |= _mean_parts(table)
   summary |= _steps(table)
@@ -121,13 +122,13 @@ def _latency(metric: str, sample: Weighted) -> dict[str, float | None]:
   }
 
 
-def _refused(table: RequestTable) -> list[str]:
+def _refused(samples: Mapping[str, Weighted]) -> list[str]:
   """Percentiles that there are too few values for."""
   return [
       f"p{at}_{metric}_ms"
-      for metric in LATENCIES
+      for metric, sample in samples.items()
       for at in PERCENTILES
-      if 0 < len(table.sample(metric).values) < needed(at)
+      if 0 < len(sample.values) < needed(at)
   ]
 
 
@@ -147,10 +148,11 @@ def _under_anchors(table: RequestTable, slo: config.SLO) -> dict[str, Any]:
   return row
 
 
-def _slo(table: RequestTable, slo: config.SLO, chips: int) -> dict[str, Any]:
-  """`table` has all requests."""
-  verdict = judge(table.measured(), slo)
-  served = goodput(table, slo, chips)
+def _slo(
+    everyone: RequestTable, table: RequestTable, slo: config.SLO, chips: int
+) -> dict[str, Any]:
+  verdict = judge(table, slo)
+  served = goodput(everyone, slo, chips)
   row: dict[str, Any] = {
       "slo_attainment": verdict.attainment,
       "slo_met": verdict.met,
