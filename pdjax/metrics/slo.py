@@ -14,12 +14,12 @@ are in seconds.
 """
 
 import dataclasses
-import difflib
 from collections.abc import Iterator
 
 import numpy as np
 
 from pdjax.config import SLO
+from pdjax.fieldtypes import near
 from pdjax.metrics.percentiles import percentile
 from pdjax.metrics.requests import RequestTable
 from pdjax.metrics.slopresets import PRESETS
@@ -126,9 +126,8 @@ def term_problems(
 
 
 def _unknown(path: str, kind: str, name: str, allowed: tuple[str, ...]) -> str:
-  near = difflib.get_close_matches(name, allowed, 1)
-  hint = f"; did you mean {near[0]!r}?" if near else ""
-  return f"{path}: no {kind} {name!r}; allowed: {', '.join(allowed)}{hint}"
+  words = ", ".join(allowed)
+  return f"{path}: no {kind} {name!r}; allowed: {words}{near(name, allowed)}"
 
 
 def judge(table: RequestTable, slo: SLO) -> Verdict:
