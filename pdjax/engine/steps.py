@@ -23,7 +23,7 @@ TOKEN, GAP, DONE = range(3)
 Spoken = tuple[int, int]
 """A request and its token."""
 
-Heard = Callable[[list[Spoken]], None]
+Heard = Callable[[Iterable[Spoken]], None]
 
 Talking = tuple[int, DecodeRow | Chunk]
 """A row and its place in the results."""
@@ -101,7 +101,7 @@ class DecodeRun:
     self._in_flight.append(result_3B)
     self._padding.count(len(self._order.decodes), self._B)
 
-  def _land(self) -> list[Spoken]:
+  def _land(self) -> Iterator[Spoken]:
     """Reads the oldest result; the tokens in it of answers not over before."""
     result_3B = _read(self._in_flight.popleft(), self._watch)
     self._landed.append(result_3B)
@@ -146,7 +146,7 @@ class PromptStep:
         for result_3S, rows in zip(issued, talking, strict=True)
     ]
     passes = list(zip(talking, results, strict=True))
-    landed([one for pair in passes for one in _spoken(*pair)])
+    landed(one for pair in passes for one in _spoken(*pair))
     for rows, result_3S in passes:
       for place, row in rows:
         yield _made(row.request, result_3S[:, place, None])
@@ -186,8 +186,11 @@ def _read(result_3S: jax.Array, watch: Watch) -> np.ndarray:
   return ours_3S
 
 
-def _spoken(rows: Iterable[Talking], result_3S: np.ndarray) -> list[Spoken]:
-  return [(row.request, int(result_3S[TOKEN, place])) for place, row in rows]
+def _spoken(
+    rows: Iterable[Talking], result_3S: np.ndarray
+) -> Iterator[Spoken]:
+  """Made as it is read: a step spends no time on it where nobody listens."""
+  return ((row.request, int(result_3S[TOKEN, place])) for place, row in rows)
 
 
 def _made(request: int, result_3J: np.ndarray) -> Made:

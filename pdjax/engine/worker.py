@@ -7,7 +7,7 @@ one queue of reports that the scheduler's thread reads.
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import jax
 import numpy as np
@@ -106,7 +106,7 @@ class Worker:
     started_ps = self._clock.now_ps()
     ends_ps: list[int] = []
 
-    def landed(spoken: list[Spoken]) -> None:
+    def landed(spoken: Iterable[Spoken]) -> None:
       ends_ps.append(self._clock.now_ps())
       if self._tells:
         self._reports.put(Said(tuple(spoken)))
