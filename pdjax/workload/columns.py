@@ -32,16 +32,7 @@ class Columns:
   def part(self, first: int, count: int | None) -> "Columns":
     """`count` requests from `first` on; time starts anew at its first."""
     rows = slice(first, None if count is None else first + count)
-    arrival_ps = self.arrival_ps[rows]
-    return dataclasses.replace(
-        self,
-        arrival_ps=arrival_ps - arrival_ps[0],
-        prompt_tokens=self.prompt_tokens[rows],
-        output_tokens=self.output_tokens[rows],
-        prefix_ids=self.prefix_ids[rows],
-        cancel_after_ps=_part(self.cancel_after_ps, rows),
-        deadline_after_ps=_part(self.deadline_after_ps, rows),
-    )
+    return self._at(np.arange(len(self))[rows])._from_its_first()
 
   def before(self, end_ps: int) -> "Columns":
     """The requests that arrive before `end_ps`."""
@@ -62,13 +53,26 @@ class Columns:
       return self
     late_ps = self.arrival_ps + rng.integers(most_ps, size=len(self))
     order = np.argsort(late_ps, kind="stable")
+    late = dataclasses.replace(self, arrival_ps=late_ps)
+    return late._at(order)._from_its_first()
+
+  def _at(self, places: np.ndarray) -> "Columns":
+    """The requests at these places, in their order."""
     return dataclasses.replace(
         self,
-        arrival_ps=late_ps[order] - late_ps.min(),
-        prompt_tokens=self.prompt_tokens[order],
-        output_tokens=self.output_tokens[order],
-        prefix_ids=tuple(self.prefix_ids[i] for i in order)
+        arrival_ps=self.arrival_ps[places],
+        prompt_tokens=self.prompt_tokens[places],
+        output_tokens=self.output_tokens[places],
+        prefix_ids=tuple(self.prefix_ids[place] for place in places)
         if self.prefix_ids else (),
+        cancel_after_ps=_at(self.cancel_after_ps, places),
+        deadline_after_ps=_at(self.deadline_after_ps, places),
+    )
+
+  def _from_its_first(self) -> "Columns":
+    """Time starts at the first request."""
+    return dataclasses.replace(
+        self, arrival_ps=self.arrival_ps - self.arrival_ps[0]
     )
 
   def stretched(self, time_scale: float) -> "Columns":
@@ -117,8 +121,8 @@ class Columns:
     )
 
 
-def _part(column: np.ndarray | None, rows: slice) -> np.ndarray | None:
-  return None if column is None else column[rows]
+def _at(column: np.ndarray | None, places: np.ndarray) -> np.ndarray | None:
+  return None if column is None else column[places]
 
 
 def _scaled(tokens: np.ndarray, scale: float) -> np.ndarray:

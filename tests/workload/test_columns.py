@@ -24,6 +24,29 @@ def test_a_part_starts_its_own_clock():
   assert len(_columns().part(1, None)) == 2
 
 
+def test_late_requests_keep_all_that_is_theirs():
+  count = 50
+  number = np.arange(count)
+  late = Columns(
+      arrival_ps=np.zeros(count, np.int64),
+      prompt_tokens=number + 1,
+      output_tokens=number + 1,
+      prefix_ids=tuple((id,) for id in range(count)),
+      prefix_block_tokens=count,
+      cancel_after_ps=number,
+      deadline_after_ps=number,
+  ).jittered(10**6, np.random.default_rng(0))
+  order = late.prompt_tokens - 1
+  assert order.tolist() != number.tolist()
+  assert late.arrival_ps[0] == 0 and (np.diff(late.arrival_ps) >= 0).all()
+  assert late.output_tokens.tolist() == (order + 1).tolist()
+  assert [id for (id,) in late.prefix_ids] == order.tolist()
+  assert late.cancel_after_ps is not None
+  assert late.cancel_after_ps.tolist() == order.tolist()
+  assert late.deadline_after_ps is not None
+  assert late.deadline_after_ps.tolist() == order.tolist()
+
+
 def test_stretched():
   assert _columns().stretched(1.5).arrival_ps.tolist() == [0, 15, 60]
 
