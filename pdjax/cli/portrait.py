@@ -10,7 +10,6 @@ from pdjax.metrics.percentiles import needed
 from pdjax.workload import build
 from pdjax.workload.arrivals import PS_PER_S
 from pdjax.workload.fits import TAIL, fits_of
-from pdjax.workload.reuse import reuse_curve
 from pdjax.workload.statistics import describe
 from pdjax.workload.traces import Trace
 from pdjax.workload.workload import Workload
@@ -20,6 +19,9 @@ _PERCENT = {"p50": 50, "p90": 90, "p99": 99}
 
 BIN_S = 10
 """Arrivals are counted in bins of this length."""
+
+Reuse = Sequence[tuple[float, float]]
+"""Of `pdjax.workload.reuse.reuse_curve`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,7 +52,7 @@ def built(workload: config.Workload, trace: Trace) -> Workload:
 
 
 def lines(
-    workload: config.Workload, trace: Trace, load: Workload
+    workload: config.Workload, trace: Trace, load: Workload, reuse: Reuse
 ) -> Iterator[str]:
   """What a reader wants to know first."""
   facts = describe(load)
@@ -70,7 +72,7 @@ def lines(
       ),
   ])
   yield from _fits(load)
-  yield from _reuse(load)
+  yield from _reuse(reuse)
 
 
 def _figures(spread: Mapping[str, float], count: int) -> Iterator[str]:
@@ -93,13 +95,12 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     )
 
 
-def panels(load: Workload) -> list[Panel]:
+def panels(load: Workload, reuse: Reuse) -> list[Panel]:
   """Arrivals over time, lengths with their fits, prefix reuse if any."""
   drawn = [_arrival_panel(load)] if _span_s(load) else []
   drawn += [_length_panel(load, name) for name in ("prompt", "output")]
-  curve = reuse_curve(load.requests)
-  if curve:
-    size, share = np.array(curve).T
+  if reuse:
+    size, share = np.array(reuse).T
     drawn.append(Panel(
         x="prefix cache (tokens)", y="share of prompt tokens found",
         curves=(Curve(x=size, y=share, label="least recently used"),),
@@ -160,13 +161,12 @@ def _fits(load: Workload) -> Iterator[str]:
         )
 
 
-def _reuse(load: Workload) -> Iterator[str]:
-  curve = reuse_curve(load.requests)
-  if not curve:
+def _reuse(reuse: Reuse) -> Iterator[str]:
+  if not reuse:
     return
   yield ""
   yield "prefix reuse, share of prompt tokens by size of the cache (tokens):"
-  yield "  " + "  ".join(f"{size:.3g}: {share:.1%}" for size, share in curve)
+  yield "  " + "  ".join(f"{size:.3g}: {share:.1%}" for size, share in reuse)
 
 
 def _arrival_panel(load: Workload) -> Panel:

@@ -110,16 +110,19 @@ def _kind(path: str) -> str:
 def _describe(workload: config.Workload, folder: Path) -> Iterator[str]:
   from pdjax.cli import portrait
   from pdjax.report.loads import draw
+  from pdjax.workload.reuse import reuse_curve
   from pdjax.workload.traces import read
 
   trace = read(workload.kind, workload.path, _all(workload))
   built = portrait.built(workload, trace)
-  yield from portrait.lines(workload, trace, built)
+  reuse = reuse_curve(built.requests)
+  yield from portrait.lines(workload, trace, built, reuse)
   name = Path(workload.path or "").stem
   try:
     folder.mkdir(parents=True, exist_ok=True)
     figure = draw(
-        folder / f"{name}.workload.png", name, portrait.panels(built)
+        folder / f"{name}.workload.png", name,
+        portrait.panels(built, reuse),
     )
   except OSError as error:
     raise ConfigError([f"--output_dir={folder}: {error.strerror}"]) from None
