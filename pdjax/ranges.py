@@ -80,7 +80,6 @@ RANGES: dict[str, Range] = {
 """By dotted path; a field of pools means that of each pool."""
 
 
-
 def out_of_range(run: Run) -> Iterator[str]:
   """A line for each number outside its range."""
   for path, allowed in RANGES.items():

@@ -28,6 +28,9 @@ class _Reads:
 RATED = ("poisson", "gamma", "constant", "semi_open")
 """Arrivals that need `workload.rate`."""
 
+SYNTHETIC_REQUESTS = 100
+"""Of a synthetic workload that does not say how many."""
+
 
 def _builtin(*kinds: str) -> Callable[[Run], bool]:
   """One of these strategies, or another than ours, which may read anything."""
@@ -300,7 +303,7 @@ def timed(workload: config.Workload) -> bool:
 def _implied_num_requests(run: Run) -> int | None:
   workload = run.workload
   counted = workload.kind == "synthetic" and workload.protocol == "count"
-  return 100 if counted else None
+  return SYNTHETIC_REQUESTS if counted else None
 
 
 def _implied_window(run: Run, part: int) -> float | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pdjax import config
 from pdjax.config import ConfigError
-from pdjax.reads import arrival_of, timed
+from pdjax.reads import SYNTHETIC_REQUESTS, arrival_of, timed
 from pdjax.request import Request
 from pdjax.unknown import known
 from pdjax.window import window_of
@@ -34,7 +34,6 @@ from pdjax.workload.streams import Stream, rng_of
 from pdjax.workload.traces import Trace
 from pdjax.workload.workload import Workload, content_sha256
 
-SYNTHETIC_REQUESTS = 100
 
 def build(workload: config.Workload) -> Workload:
   """The requests that `workload` describes.
