@@ -37,6 +37,15 @@ def mistakes(run: Run, checks: Iterable[Check]) -> list[str]:
   return list(dict.fromkeys(lines))
 
 
+def refusals(ask: Callable[[], object]) -> list[str]:
+  """What is wrong with what is asked for; nothing where it is given."""
+  try:
+    ask()
+  except config.ConfigError as error:
+    return error.errors
+  return []
+
+
 def doubted(run: Run, line: str) -> Run:
   """The run with the field that a line is about unknown."""
   place = re.match(r"[\w.\[\]]*", line)

@@ -3,10 +3,9 @@
 import functools
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from pdjax import config, inputfile
-from pdjax.checks import Check
+from pdjax.checks import Check, refusals
 from pdjax.cli import hostmemory
 from pdjax.cli.requests import built
 from pdjax.config import ConfigError, Run
@@ -49,7 +48,7 @@ def _weights(run: Run) -> Iterator[str]:
   path, lines = _weights_path(run.model)
   yield from lines
   if path is not None:
-    yield from _refusals(checkpoint.opened, path)
+    yield from refusals(lambda: checkpoint.opened(path))
 
 
 def _weights_path(model: config.Model) -> tuple[Path | None, list[str]]:
@@ -60,27 +59,19 @@ def _weights_path(model: config.Model) -> tuple[Path | None, list[str]]:
     return None, error.errors
 
 
-def _refusals(ask: Callable, *arguments: Any) -> list[str]:
-  try:
-    ask(*arguments)
-  except ConfigError as error:
-    return error.errors
-  return []
-
-
 def _weights_fit(run: Run, spec: ModelSpec) -> Iterator[str]:
   """Whether the file is of this model, with a tokenizer that is known."""
   path, _ = _weights_path(run.model)
   if path is None or list(_weights(run)):
     return
   version = inputfile.version(str(path))
-  yield from _refusals(_checked, path, spec, version)
+  yield from refusals(lambda: _checked(path, spec, version))
   try:
     ends = _end_ids(path, version)
   except ConfigError as error:
     yield from error.errors
     return
-  yield from _refusals(capacity.end_ids_of, run, ends)
+  yield from refusals(lambda: capacity.end_ids_of(run, ends))
 
 
 @functools.lru_cache(maxsize=8)

@@ -6,10 +6,10 @@ weights, devices, and whether the requests fit model and pools.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from pdjax import checks, config, inputfile, memory
-from pdjax.checks import Check, of_each_pool
+from pdjax.checks import Check, of_each_pool, refusals
 from pdjax.cli import measurable, requests
 from pdjax.cli.requests import built, workload_of
 from pdjax.config import ConfigError, Pool, Run
@@ -49,19 +49,11 @@ def _weights_hash(run: Run) -> str:
   return f"weights {checkpoint.identity(path)['sha256']}"
 
 
-def _refusals(ask: Callable[[], object]) -> list[str]:
-  try:
-    ask()
-  except ConfigError as error:
-    return error.errors
-  return []
-
-
 # Names. -----------------------------------------------------------------------
 
 
 def _preset(run: Run) -> Iterable[str]:
-  return _refusals(lambda: spec_of(run.model))
+  return refusals(lambda: spec_of(run.model))
 
 
 def _own_chips(run: Run) -> Iterator[str]:
@@ -82,7 +74,7 @@ def _chips_of_pools(run: Run) -> Iterator[str]:
 def _no_chip(run: Run, name: str | None) -> list[str]:
   if name is None or name in run.cluster.chips:
     return []
-  return _refusals(lambda: chips.chip(name, run.cluster.chips))
+  return refusals(lambda: chips.chip(name, run.cluster.chips))
 
 
 def _slo_names(run: Run) -> Iterator[str]:
@@ -107,14 +99,14 @@ NAMES: tuple[Check, ...] = (
 
 def _policy_module(run: Run) -> Iterable[str]:
   kind = run.strategy.kind
-  return _refusals(lambda: factory_of(kind)) if ":" in kind else ()
+  return refusals(lambda: factory_of(kind)) if ":" in kind else ()
 
 
 def _policy(run: Run) -> Iterable[str]:
   if ":" not in run.strategy.kind:
     return ()
   look(*run.strategy.options.values())  # before they are given to a factory
-  return _refusals(lambda: policy_of(run))
+  return refusals(lambda: policy_of(run))
 
 
 # Model and workers. -----------------------------------------------------------
@@ -134,7 +126,7 @@ def _laid_out(name: str, *given: str) -> Check:
     def fits(pool: Pool, place: str) -> list[str]:
       degrees = {one: getattr(pool, one) for one in (name, *given)}
       layout = Layout(**degrees)
-      return _refusals(lambda: memory.check_split(spec, layout, place))
+      return refusals(lambda: memory.check_split(spec, layout, place))
 
     yield from of_each_pool(run, name, fits)
 

@@ -6,7 +6,6 @@ bad rows are to be skipped; then they are counted.
 """
 
 import dataclasses
-import hashlib
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,7 +19,7 @@ from pdjax.workload.columns import Columns
 from pdjax.workload.formats import FORMATS, Format
 from pdjax.workload.kept import Ask, Kept
 from pdjax.workload.row import Row, Unusable
-from pdjax.workload.textfile import PIECE_BYTES, TextFile
+from pdjax.workload.textfile import TextFile
 
 SAMPLES: dict[str, str] = {
     "azure": "azure.csv",
@@ -218,11 +217,7 @@ class _Reading:
   def _sha256(self) -> str:
     if self._name != "requests":
       return self._text.sha256
-    digest = hashlib.sha256()
-    with self._file.open("rb") as file:
-      while piece := file.read(PIECE_BYTES):
-        digest.update(piece)
-    return digest.hexdigest()
+    return inputfile.sha256_of(self._file)
 
   def _fail(self, reason: str):
     raise ConfigError([f"{self._file}: {reason}"])
