@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pdjax.config import ConfigError, Pool, Run, Strategy, pools_of
+from pdjax.config import (
+  WHOLE_PROMPT_TOKENS,
+  ConfigError,
+  Pool,
+  Run,
+  Strategy,
+  pools_of,
+)
 from pdjax.schedule.batching import Batching, ByWorker, Continuous, Static
 from pdjax.schedule.loop import Policy
 from pdjax.schedule.placement import Colocated, Disaggregated, Placement
@@ -40,7 +47,9 @@ def world_of(run: Run, pool_pages: Sequence[int]) -> World:
           max_num_seqs=pool.max_num_seqs or strategy.max_num_seqs,
           reserve_pages=cluster.reserve_pages,
           chunk_size=pool.chunk_size,
-          max_num_batched_tokens=strategy.max_num_batched_tokens or 8192,
+          max_num_batched_tokens=(
+              strategy.max_num_batched_tokens or WHOLE_PROMPT_TOKENS
+          ),
       )
       for index, (pool, pages) in enumerate(
           zip(worker_pools(run), pool_pages, strict=True)

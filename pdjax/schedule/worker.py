@@ -9,7 +9,7 @@ import dataclasses
 from collections import deque
 from collections.abc import Iterator
 
-from pdjax.config import pages_for
+from pdjax.config import WHOLE_PROMPT_TOKENS, pages_for
 from pdjax.events import Step
 from pdjax.pages import PageAllocator
 from pdjax.request import Progress, Request
@@ -28,7 +28,7 @@ class WorkerSpec:
   max_num_seqs: int
   reserve_pages: int = 1
   chunk_size: int | None = None
-  max_num_batched_tokens: int = 8192
+  max_num_batched_tokens: int = WHOLE_PROMPT_TOKENS
   lanes: int = 1
 
 
