@@ -42,7 +42,17 @@ class State:
     self.sum_ref[...] = jnp.zeros_like(self.sum_ref)
     self.out_ref[...] = jnp.zeros_like(self.out_ref)
 
-  def add(self, k, score_XS: jax.Array, value_SW: jax.Array) -> None:
+  def attend(
+      self, k, q_XW: jax.Array, block_ref, seen_XS: jax.Array, scale: float,
+      soft_cap: float | None,
+  ) -> None:
+    """Head k's queries over a block of pages; `seen_XS` may have one row."""
+    key_SW = _cells(block_ref, 0, k, q_XW.dtype)
+    value_SW = _cells(block_ref, block_ref.shape[1] - 1, k, q_XW.dtype)
+    score_XS = _scores(q_XW, key_SW, scale, soft_cap)
+    self._add(k, jnp.where(seen_XS, score_XS, MASKED), value_SW)
+
+  def _add(self, k, score_XS: jax.Array, value_SW: jax.Array) -> None:
     """A block of context for head k; unseen scores are MASKED."""
     top_X1 = self.top_ref[k][:, :1]
     new_X1 = jnp.maximum(top_X1, score_XS.max(axis=-1, keepdims=True))
@@ -54,7 +64,7 @@ class State:
     sum_X1 += weight_XS.sum(axis=-1, keepdims=True)
     self.top_ref[k] = jnp.broadcast_to(new_X1, self.top_ref.shape[1:])
     self.sum_ref[k] = jnp.broadcast_to(sum_X1, self.sum_ref.shape[1:])
-    self.out_ref[k] = self.out_ref[k] * keep_X1 + product(
+    self.out_ref[k] = self.out_ref[k] * keep_X1 + _product(
         weight_XS.astype(value_SW.dtype), value_SW, ((1,), (0,))
     )
 
@@ -65,7 +75,7 @@ class State:
     return self.out_ref[...] / jnp.maximum(total, 1e-30), lse
 
 
-def product(a: jax.Array, b: jax.Array, contract) -> jax.Array:
+def _product(a: jax.Array, b: jax.Array, contract) -> jax.Array:
   """A float32 product; exact to float32 where the operands are."""
   highest = jax.lax.Precision.HIGHEST if a.dtype == jnp.float32 else None
   return jax.lax.dot_general(
@@ -74,16 +84,16 @@ def product(a: jax.Array, b: jax.Array, contract) -> jax.Array:
   )
 
 
-def scores(
+def _scores(
     q_XW: jax.Array, key_SW: jax.Array, scale: float, soft_cap: float | None
 ) -> jax.Array:
-  score_XS = product(q_XW, key_SW, ((1,), (1,))) * scale
+  score_XS = _product(q_XW, key_SW, ((1,), (1,))) * scale
   if soft_cap is None:
     return score_XS
   return soft_cap * jnp.tanh(score_XS / soft_cap)
 
 
-def cells(block_ref, side: int, k, dtype) -> jax.Array:
+def _cells(block_ref, side: int, k, dtype) -> jax.Array:
   """Keys or values of head k of a block of pages: x_SW."""
   Y, _, _, C, W = block_ref.shape
   x_YCW = block_ref[:, side, k]

@@ -157,7 +157,10 @@ def _kernel(
           (q_ref.shape[2], block_ref.shape[0] * block_ref.shape[3]), at,
           token_ref[v], count_ref[v], end, Z, window,
       )
-      _attend(q_ref, block_ref, seen_XS, state, scale, soft_cap)
+
+      @pl.loop(0, block_ref.shape[2])
+      def _(k):
+        state.attend(k, q_ref[k, 0], block_ref, seen_XS, scale, soft_cap)
 
     pages_of.visit(v, attend)
 
@@ -178,14 +181,3 @@ def _seen(shape, at, token, count, end, Z, window) -> jax.Array:
   if window is not None:
     seen_XS &= ahead_XS > -window
   return seen_XS
-
-
-def _attend(q_ref, block_ref, seen_XS, state, scale, soft_cap) -> None:
-  heads, pair = block_ref.shape[2], block_ref.shape[1]
-
-  @pl.loop(0, heads)
-  def _(k):
-    key_SW = softmax.cells(block_ref, 0, k, q_ref.dtype)
-    value_SW = softmax.cells(block_ref, pair - 1, k, q_ref.dtype)
-    score_XS = softmax.scores(q_ref[k, 0], key_SW, scale, soft_cap)
-    state.add(k, jnp.where(seen_XS, score_XS, softmax.MASKED), value_SW)

@@ -140,10 +140,7 @@ def _attend(q_ref, block_ref, at, first, end, state, scale, soft_cap):
   """One sequence's queries over a block that begins at position `at`."""
   Y, pair, heads, C, W = block_ref.shape
   softmax.zero_unseen(block_ref.at[:, pair - 1], at, first, end)
-  position_S = at + jax.lax.broadcasted_iota(jnp.int32, (1, Y * C), 1)
-  seen_S = (position_S >= first) & (position_S < end)
+  position_1S = at + jax.lax.broadcasted_iota(jnp.int32, (1, Y * C), 1)
+  seen_1S = (position_1S >= first) & (position_1S < end)
   for k in range(heads):
-    key_SW = softmax.cells(block_ref, 0, k, q_ref.dtype)
-    value_SW = softmax.cells(block_ref, pair - 1, k, q_ref.dtype)
-    score_GS = softmax.scores(q_ref[0, k], key_SW, scale, soft_cap)
-    state.add(k, jnp.where(seen_S, score_GS, softmax.MASKED), value_SW)
+    state.attend(k, q_ref[0, k], block_ref, seen_1S, scale, soft_cap)
