@@ -66,6 +66,7 @@ ALLOWED: dict[str, set[str]] = {
     "workload": {*BASE, "reads"},
     "metrics": BASE,
     "report": {*BASE, "metrics", "eventfile"},
+    "foreign": {*BASE, "metrics", "eventfile"},
     "schedule": {*BASE, "pages"},
     "simulate": {*BASE, *SIZES, "pages", "schedule"},
     "calibrate": {
@@ -98,7 +99,7 @@ JAX_FREE = {
     "window", "eventcolumns", "eventfile", *TELLS, "schema", "literals",
     "reads", "ranges", "checks", "pages", "models.rope", "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",
-    "schedule", "simulate", "sweep",
+    "foreign", "schedule", "simulate", "sweep",
 }
 USES_JAX = {"jax", "jaxlib", "flax", "optax", "orbax", "pdjax_kernels"}
 

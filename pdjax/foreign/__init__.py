@@ -1,0 +1,1 @@
+"""Results in other tools' formats: their names once, readers and writers."""
