@@ -414,6 +414,11 @@ def pools_of(run: Run) -> tuple[Pool, ...]:
   return tuple(_filled(pool, run) for pool in pools)
 
 
+def roles_of(run: Run) -> list[str]:
+  """Of each worker, by worker number."""
+  return [pool.role for pool in pools_of(run) for _ in range(pool.count)]
+
+
 def place_of(run: Run, index: int, name: str) -> str:
   """Where a field of a pool of `pools_of` is said: there, or for all."""
   said, shared = run.cluster.pools, getattr(run.cluster, name)

@@ -33,7 +33,7 @@ Say = Callable[[str], None]
 
 FILES = (
     "config.json", "conditions.json", "provenance.json", "status.json",
-    "summary.json", "events.parquet", "requests.parquet",
+    "summary.json", "events.parquet", "requests.parquet", "attribution.json",
 )
 """Of every run."""
 
@@ -102,6 +102,7 @@ def _write(
     run: Run, workload: Workload, plant: Plant, log: Log, folder: Path
 ) -> None:
   from pdjax.eventfile import write_log
+  from pdjax.metrics.attribution import by_worker
   from pdjax.metrics.conditions import conditions
   from pdjax.metrics.summary import summarize
   from pdjax.workload.statistics import describe
@@ -116,6 +117,7 @@ def _write(
   plant.write(folder)
   table = table_of(log, run)
   write_requests(table, folder / "requests.parquet")
+  jsonfile.write(folder / "attribution.json", by_worker(table.attribution))
   facts, more = plant.examine()
   # Law 2 has been checked: a run that leaks does not get here.
   facts = dataclasses.replace(

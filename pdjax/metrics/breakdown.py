@@ -29,7 +29,7 @@ def breakdown(
 ) -> tuple[dict[str, np.ma.MaskedArray], np.ma.MaskedArray]:
   """Nanoseconds of each part per row, and of transfer hidden by prefill."""
   bounds = _Bounds()
-  done_ps, done_place = _prefill_ends(journal, lives)
+  done_ps, done_place = prefill_ends(journal, lives)
   num_rows = len(journal.requests)
   rows = np.arange(num_rows)
   arrival_ps = np.array([r.arrival_ps for r in journal.requests], np.int64)
@@ -83,7 +83,7 @@ class _Bounds:
     return sums
 
 
-def _prefill_ends(
+def prefill_ends(
     journal: Journal, lives: Lives
 ) -> tuple[np.ndarray, np.ndarray]:
   """Time and place at which each life's prefill is complete, else far off."""

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from pdjax import events as ev
+from pdjax.metrics.blocks import Blocks, Noted, read_blocks
+from pdjax.metrics.moves import Moves, MovesRead
 from pdjax.request import Request
 from pdjax.segments import first_steps
 
@@ -35,6 +37,11 @@ class Runs:
 
   def __len__(self) -> int:
     return len(self.steps)
+
+  @property
+  def ended_ps(self) -> np.ndarray:
+    """End of the last step of each run."""
+    return self.token_ps[self.offset + self.steps - 1]
 
 
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
@@ -80,6 +87,8 @@ class Journal:
   """Tokens a row made in its last run; -1 where it did not finish."""
   drops: Marks
   """Preemptions: the pages are gone."""
+  blocks: Blocks
+  moves: Moves
   transfer_starts: Marks
   transfer_ends: Marks
   """`flag` is 1 where the bytes arrived; paired with the starts. Transfers of
@@ -100,7 +109,8 @@ def read_journal(log: ev.Log) -> Journal:
   ended: list[tuple[int, ev.StepEnded]] = []
   drops, refusals = [], []
   late: set[int] = set()
-  lanes = _TransferSpans(row_of)
+  lanes, moves = _TransferSpans(row_of), MovesRead()
+  marks: list[Noted] = []
   at_ps = 0
   for place, (at_ps, entry) in enumerate(log):
     match entry:
@@ -110,6 +120,11 @@ def read_journal(log: ev.Log) -> Journal:
         ended.append((place, entry))
       case ev.Transfer() | ev.TransferEnded():
         lanes.note(place, at_ps, entry)
+        moves.note(at_ps, entry)
+      case ev.TransferProgressed():
+        moves.note(at_ps, entry)
+      case ev.Blocked() | ev.Unblocked():
+        marks.append((at_ps, place, entry))
       case ev.Deadline():
         late.add(entry.request)
       case ev.Preempt():
@@ -126,6 +141,8 @@ def read_journal(log: ev.Log) -> Journal:
       members=_members([step for _, step in ran], row_of),
       finished_tokens=_finished(ended, row_of),
       drops=Marks.of(drops),
+      blocks=read_blocks(marks, row_of, at_ps),
+      moves=moves.made(at_ps),
       transfer_starts=Marks.of(lanes.starts),
       transfer_ends=Marks.of(lanes.ends),
       refusals=Marks.of(refusals),

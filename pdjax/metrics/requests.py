@@ -9,17 +9,21 @@ between two points for durations; `_tokens` tokens.
 
 import dataclasses
 import os
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from pdjax import config
 from pdjax.events import Log
 from pdjax.metrics.anchors import ANCHOR_OF, Column, anchored
-from pdjax.metrics.breakdown import breakdown
+from pdjax.metrics.attribution import Attribution, attribution
+from pdjax.metrics.breakdown import breakdown, prefill_ends
+from pdjax.metrics.interference import interference_ns
 from pdjax.metrics.journal import Journal, read_journal
 from pdjax.metrics.steps import StepTotals, step_totals
 from pdjax.metrics.timed import Timed
 from pdjax.metrics.tokens import Lives, Tokens, nulls, read_lives, read_tokens
+from pdjax.metrics.waits import WAITS, waits
 from pdjax.metrics.weighted import Weighted
 from pdjax.window import Window, window_of
 
@@ -39,6 +43,7 @@ class RequestTable:
   later_gaps: Timed
   """Gaps after the second token of finished requests; no anchor moves them."""
   steps: StepTotals
+  attribution: Attribution
   end_ns: int
   """Time of the log's last entry."""
   window: Window | None = None
@@ -100,6 +105,7 @@ def request_table(
     log: Log,
     first_token: str = "at_prefill",
     window: Window | None = None,
+    roles: Sequence[str] | None = None,
 ) -> RequestTable:
   """Derives every request's row.
 
@@ -107,6 +113,7 @@ def request_table(
     log: of a whole run, or of a run that was cut short.
     first_token: `strategy.first_token`, which picks the anchor.
     window: requests that arrived in it are the measured ones.
+    roles: of all workers; None: those the log names are alike.
   """
   journal = read_journal(log)
   lives = read_lives(journal)
@@ -122,6 +129,10 @@ def request_table(
       tokens=tokens,
       later_gaps=tokens.later_gaps(columns["state"] == "finished"),
       steps=step_totals(journal, window),
+      attribution=attribution(
+          journal, *span_ns(columns, journal.end_ps // 1000, window),
+          roles,
+      ),
       end_ns=journal.end_ps // 1000,
       window=window,
   )
@@ -130,8 +141,30 @@ def request_table(
 def table_of(log: Log, run: config.Run) -> RequestTable:
   """Every request's row, under the anchor and with the window of a config."""
   return request_table(
-      log, run.strategy.first_token or "at_prefill", window_of(run.workload)
+      log,
+      run.strategy.first_token or "at_prefill",
+      window_of(run.workload),
+      config.roles_of(run),
   )
+
+
+def span_ns(
+    columns: Mapping[str, Column], end_ns: int, window: Window | None
+) -> tuple[int, int]:
+  """What rates and shares are of: the window, or else the makespan.
+
+  That is from the first intended arrival until the last request ended; with
+  requests left unfinished, until the log's last entry, `end_ns`.
+  """
+  if window:
+    return window.begin_ns, window.end_ns
+  ended_ns, arrival_ns = columns["ended_ns"], columns["arrival_ns"]
+  if not len(arrival_ns):
+    return 0, 0
+  if not np.ma.getmaskarray(ended_ns).any():
+    end_ns = int(ended_ns.max())
+  begin_ns = int(arrival_ns.min())
+  return begin_ns, max(begin_ns, end_ns)
 
 
 def write_requests(table: RequestTable, path: str | os.PathLike) -> None:
@@ -172,6 +205,9 @@ def _basic(
       "output_tokens": tokens.output_tokens,
       "preemptions": np.bincount(journal.drops.row, minlength=rows),
       "recomputed_tokens": np.bincount(lives.row, lost, rows).astype(np.int64),
+      "prefilled_tokens": np.bincount(
+          journal.members.row, journal.members.chunk_tokens, rows
+      ).astype(np.int64),
   }
 
 
@@ -192,6 +228,7 @@ def _times(
   first_ns, second_ns = tokens.first_token_ns(), tokens.second_token_ns()
   last_ns = _where(state == "finished", tokens.last_token_ns())
   parts, hidden_ns = breakdown(journal, lives, last_ns)
+  missing = np.ma.getmaskarray(last_ns)
   return {
       "arrival_ns": arrival_ns,
       "delivered_ns": journal.delivered_ps // 1000,
@@ -205,7 +242,18 @@ def _times(
       "ended_ns": _ended(journal, tokens, last_ns),
       **{f"{part}_ns": values for part, values in parts.items()},
       "hidden_transfer_ns": hidden_ns,
+      **{f"{name}_ns": ns for name, ns in _waits(journal, lives, parts)},
+      "interference_ns": np.ma.masked_array(interference_ns(journal), missing),
   }
+
+
+def _waits(
+    journal: Journal, lives: Lives, parts: dict[str, np.ma.MaskedArray]
+) -> Iterable[tuple[str, np.ma.MaskedArray]]:
+  blocks = journal.blocks
+  _, done_place = prefill_ends(journal, lives)
+  done = done_place[lives.at(blocks.row, blocks.place)] <= blocks.place
+  return waits(journal, done, parts).items()
 
 
 def _where(keep: np.ndarray, values: np.ma.MaskedArray) -> np.ma.MaskedArray:
@@ -264,6 +312,7 @@ _ORDER = (
     "ttft_first_decode_ns", "ttst_ns", "itl_first_ns", "itl_max_ns",
     "itl_later_max_ns", "tpot_ns", "e2el_ns", "queue_prefill_ns", "prefill_ns",
     "transfer_wait_ns", "transfer_ns", "queue_decode_ns", "decode_ns",
-    "preempted_ns", "hidden_transfer_ns", "preemptions", "recomputed_tokens",
+    "preempted_ns", "hidden_transfer_ns", *(f"{name}_ns" for name in WAITS),
+    "interference_ns", "preemptions", "recomputed_tokens", "prefilled_tokens",
 )
 """Columns of a table and of `requests.parquet`, which adds `workers`."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pdjax import config
+from pdjax.metrics import attribution
 from pdjax.metrics.anchors import ANCHORS
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.certainty import bounds
@@ -25,6 +26,7 @@ from pdjax.metrics.percentiles import needed, percentile
 from pdjax.metrics.requests import STATES, RequestTable
 from pdjax.metrics.slo import judge
 from pdjax.metrics.throughput import duration_of, throughputs
+from pdjax.metrics.waits import WAITS
 from pdjax.metrics.weighted import Weighted
 
 LATENCIES = ("ttft", "ttst", "tpot", "itl", "itl_first", "e2el")
@@ -70,6 +72,8 @@ def summarize(
   summary |= _generator(table)
   summary |= _mean_parts(table)
   summary |= _steps(table)
+  summary |= _lost_prefill(table)
+  summary |= attribution.figures(table.attribution)
   summary |= facts.known() | _cost_of_tokens(summary, facts)
   doubtful = doubts(everyone, summary, facts)
   summary["doubtful"] = bool(doubtful)
@@ -181,9 +185,18 @@ def _generator(table: RequestTable) -> dict[str, float | None]:
 
 def _mean_parts(table: RequestTable) -> dict[str, float | None]:
   """Means over the same requests, so they sum to `mean_e2el_ms`."""
-  return {
+  means = {
       f"mean_{part}_ms": _ms(table.sample(part).mean())
-      for part in (*PARTS, "hidden_transfer")
+      for part in (*PARTS, "hidden_transfer", *WAITS, "interference")
+  }
+  exposed = table.sample("transfer").mean() or 0.0
+  hidden = table.sample("hidden_transfer").mean() or 0.0
+  return means | {
+      "exposed_transfer_share": _ratio(exposed, exposed + hidden),
+      **{
+          f"{name}_requests": int((table[f"{name}_ns"] > 0).sum() or 0)
+          for name in WAITS
+      },
   }
 
 
@@ -196,6 +209,16 @@ def _steps(table: RequestTable) -> dict[str, float | None]:
       "mean_prefill_tokens_per_step": _ratio(
           steps.prefill_tokens, steps.prefill_steps
       ),
+  }
+
+
+def _lost_prefill(table: RequestTable) -> dict[str, int]:
+  """Prompt tokens computed again, and computed for nothing."""
+  done, computed = table.finished, table["prefilled_tokens"]
+  again = computed[done].sum() - table["prompt_tokens"][done].sum()
+  return {
+      "recomputed_prefill_tokens": int(again),
+      "wasted_prefill_tokens": int(computed[~done].sum()),
   }
 
 

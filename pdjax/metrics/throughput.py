@@ -10,26 +10,23 @@ Units: `_ns` integer nanoseconds, results per second.
 
 import numpy as np
 
-from pdjax.metrics.requests import RequestTable
+from pdjax.metrics.requests import RequestTable, span_ns
 from pdjax.window import Window
 
 
 def duration_of(table: RequestTable) -> int:
   """Nanoseconds that rates divide by: the window, or the makespan."""
-  return table.window.duration_ns if table.window else makespan_ns(table)
+  return _length(table, table.window)
 
 
 def makespan_ns(table: RequestTable) -> int:
-  """From the first intended arrival until the last request ended.
+  """From the first intended arrival until the last request ended."""
+  return _length(table, None)
 
-  With requests left unfinished, until the log's last entry.
-  """
-  if not len(table):
-    return 0
-  ended_ns = table["ended_ns"]
-  open_ended = np.ma.getmaskarray(ended_ns).any()
-  end_ns = table.end_ns if open_ended else int(ended_ns.max())
-  return max(0, end_ns - int(table["arrival_ns"].min()))
+
+def _length(table: RequestTable, window: Window | None) -> int:
+  begin_ns, end_ns = span_ns(table.columns, table.end_ns, window)
+  return end_ns - begin_ns
 
 
 def counted_ns(table: RequestTable) -> tuple[int, int]:
