@@ -68,7 +68,7 @@ def list_from_text(
   """
   hint = hint or schema.hint_of(path)
   values = []
-  for part in _split(text):
+  for part in parts(text):
     try:
       values.append(from_text(path, part, hint))
     except ConfigError as error:
@@ -88,7 +88,7 @@ def _read(hint: Any, text: str) -> Any:
     return _unquoted(text)
   item = _tuple_item(kinds)
   if item is not None and not text.startswith(("(", "[")):
-    return tuple(_read(item, part) for part in _split(text))
+    return tuple(_read(item, part) for part in parts(text))
   return _evaluated(text)
 
 
@@ -121,9 +121,9 @@ def _unquoted(text: str) -> str:
   return text[1:-1] if quoted else text
 
 
-def _split(text: str) -> list[str]:
-  """Parts between the commas that are outside brackets and quotes."""
-  parts, depth, quote, start = [], 0, "", 0
+def parts(text: str) -> list[str]:
+  """What is between the commas that are outside brackets and quotes."""
+  found, depth, quote, start = [], 0, "", 0
   for index, char in enumerate(text):
     if quote:
       quote = "" if char == quote else quote
@@ -134,7 +134,7 @@ def _split(text: str) -> list[str]:
     elif char in ")]}":
       depth -= 1
     elif char == "," and not depth:
-      parts.append(text[start:index])
+      found.append(text[start:index])
       start = index + 1
-  parts.append(text[start:])
-  return [part.strip() for part in parts]
+  found.append(text[start:])
+  return [part.strip() for part in found]

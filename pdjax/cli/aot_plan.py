@@ -7,9 +7,10 @@ from pdjax.aot.job import Job, jobs
 from pdjax.aot.target import Target
 from pdjax.cli import configfile, preflight, requests
 from pdjax.cli.flags import Flags
+from pdjax.cli.plan import asked_of
 from pdjax.config import ConfigError
 from pdjax.sweep.cells import Cell, distinct
-from pdjax.sweep.experiment import Asked, experiments_of
+from pdjax.sweep.experiment import experiments_of
 from pdjax.sweep.spread import spread
 
 
@@ -65,9 +66,7 @@ def _cells(flags: Flags, errors: list[str]) -> list[Cell]:
     experiments, more = experiments_of(
         configfile.load(path),
         path.stem,
-        Asked(
-            overrides=flags.overrides, sweeps=flags.sweeps, only=flags.only
-        ),
+        asked_of(flags),
     )
   except ConfigError as error:
     raise ConfigError([*errors, *error.errors]) from None

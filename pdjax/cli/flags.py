@@ -19,8 +19,16 @@ Runs one experiment: every cell of a config's sweep, then the comparison.
   --config=FILE            configs/x.py, configs/x, or x: a file, or a config
                            that comes with the package
   --config.FIELD=VALUE     sets one field, e.g. --config.strategy.chunk_size=256
-  --sweep='FIELD=V1,V2'    runs one cell a value; give it again for a grid.
-                           'repeat=0,1' runs equal cells again (noise floor)
+  --sweep='FIELD=VALUES'   runs one cell a value; give it again for a grid.
+                           VALUES: 1,2,4 or log(1,64,7), lin(0,1,5),
+                           range(0,10,2), mixed at will. 'repeat=0,1' runs
+                           equal cells again (noise floor)
+  --seeds=0-4              values of workload.seed, also 0,2,5-7
+  --sample=N               draws N points (Sobol) from the axes that are spans,
+                           as in --sweep='workload.rate=log(1,64)'
+  --where='CONDITION'      keeps the cells that meet it, as in
+                           --where='strategy.chunk_size <= 64 * workload.rate';
+                           give it again for more
   --only='FIELD=V1,V2'     runs only the cells that have one of these values;
                            --only='case=NAME' one case; give it again for more
   --output_dir=DIR         where results go (default: results)
@@ -52,11 +60,12 @@ _SWITCHES = (
     "print_config", "list_configs", "selftest_generator", "help",
 )
 _NAMES = (
-    "config", "sweep", "only", "output_dir", "order", "shard", "cell",
+    "config", "sweep", "seeds", "sample", "where", "only", "output_dir",
+    "order", "shard", "cell",
     *_SWITCHES,
 )
 _ORDERS = ("given", "shuffled")
-_ADDED = ("sweep", "only", "cell", "prompt", "prompt_file", "help")
+_ADDED = ("sweep", "where", "only", "cell", "prompt", "prompt_file", "help")
 """Flags that may be given again."""
 _PAIRS = {
     "sweep": "FIELD=VALUES, as in --sweep='strategy.chunk_size=128,256'",
@@ -72,6 +81,9 @@ class Flags:
   config: str | None = None
   overrides: list[Flag] = dataclasses.field(default_factory=list)
   sweeps: list[Flag] = dataclasses.field(default_factory=list)
+  seeds: str | None = None
+  sample: str | None = None
+  where: list[str] = dataclasses.field(default_factory=list)
   only: list[Flag] = dataclasses.field(default_factory=list)
   output_dir: str = "results"
   order: str | None = None
@@ -172,6 +184,8 @@ def _take(
     errors.append(f"--{name}: needs a value")
   elif name == "cell":
     flags.cells.append(text.strip())
+  elif name == "where":
+    flags.where.append(text)
   else:
     setattr(flags, name, text)
 

@@ -48,10 +48,9 @@ def plan(flags: Flags, errors: list[str]) -> list[Part]:
   assert flags.config is not None
   path = _found(flags.config, errors)
   question = configfile.question(path)
-  asked = Asked(
-      overrides=flags.overrides, sweeps=flags.sweeps, only=flags.only
+  experiments, more = experiments_of(
+      _loaded(path, errors), path.stem, asked_of(flags)
   )
-  experiments, more = experiments_of(_loaded(path, errors), path.stem, asked)
   errors += more
   if not flags.quiet:
     first_line = question.partition("\n")[0]
@@ -74,6 +73,14 @@ def plan(flags: Flags, errors: list[str]) -> list[Part]:
       )
       for one, cells, then in zip(experiments, spreads, thens, strict=True)
   ]
+
+
+def asked_of(flags: Flags) -> Asked:
+  """What the flags say about experiments."""
+  return Asked(
+      overrides=flags.overrides, sweeps=flags.sweeps, only=flags.only,
+      seeds=flags.seeds, sample=flags.sample, where=flags.where,
+  )
 
 
 def _found(name: str, errors: list[str]) -> Path:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pdjax.cli.commands import commands
+from pdjax.cli.estimate import Seen, estimate
 from pdjax.cli.flags import Flags
 from pdjax.cli.plan import Part, made_by
 from pdjax.cli.work import Work, width_of
@@ -35,17 +36,22 @@ def show_commands(
 
 
 def show(parts: list[Part], flags: Flags) -> None:
-  """`--dry_run`: the cells and which of them are done."""
+  """`--dry_run`: the cells, which are done, and how long the others take."""
+  seen: list[Seen] = []
   for number, cells in enumerate(_chosen(parts, flags)):
     say(_head(parts, number, cells))
     part = parts[number]
     width = width_of(part)
     for cell in cells:
       found = part.store.find(cell, made_by(cell))
-      reason = found.reason
+      reason, due = found.reason, flags.rerun or found.run is None
       if found.run is None and part.store.failure(cell, made_by(cell)):
         reason = "failed before; --retry_failed runs it again"
+        due = flags.rerun or flags.retry_failed
+      seen.append(Seen(cell, due, part.store.any_run(cell)))
       say(f"  {cell.label:<{width}}  {cell.id[:12]}  {reason}")
+  if told := estimate(seen):
+    say(told)
 
 
 def run(parts: list[Part], flags: Flags) -> list[str]:

@@ -47,13 +47,17 @@ class Work:
       self._part.store.clear()
 
   @property
+  def _order(self) -> str | None:
+    return self._flags.order or self._part.experiment.sweep.order
+
+  @property
   def stopped(self) -> bool:
     """Whether a failure has ended the work."""
     return self._flags.fail_fast and bool(self.failures)
 
   def _serve(self, cells: list[Cell]) -> None:
     outcomes = launch.launch(
-        choice.in_order(cells, self._flags.order, self._part.name),
+        choice.in_order(cells, self._order, self._part.name),
         self._begin, "pdjax.cli.cell:run_cell", self._tell,
     )
     with contextlib.closing(outcomes):

@@ -8,7 +8,12 @@ sections besides those of `config.Run`:
           zip    {field: values}, varied together
           cases  ({"name": label, field: value, ...}, ...), in this order;
                  or {label: {field: value, ...}}
-          seeds  values of workload.seed
+          sample {"count": n, "seed": s, "fields": {field: "log(1,64)"}}
+          seeds  values of workload.seed, or "0-4"
+          repeats  how often each cell is run
+          where  a condition, or several, that each cell must meet
+          order  `given` or `shuffled`
+          Values may be text as on the command line: "log(1,64,7)"
   then    'module:function', called as function(folder, say) when the cells
           are done; folder is the experiment's, say(text) prints a line
   reads   name of an earlier block: `then` gets that block's folder, and this
@@ -28,7 +33,7 @@ from pdjax import fieldtypes, schema
 from pdjax.config import Run
 from pdjax.fieldtypes import nearest, shown
 from pdjax.sweep.only import Only, only_of
-from pdjax.sweep.overrides import Flag, extend, override, twice
+from pdjax.sweep.overrides import Added, Flag, extend, override, twice
 from pdjax.sweep.section import fields_of, sweep_of
 from pdjax.sweep.spread import REPEAT, Sweep
 from pdjax.unknown import UNKNOWN
@@ -61,6 +66,9 @@ class Asked:
   overrides: Sequence[Flag] = ()
   sweeps: Sequence[Flag] = ()
   only: Sequence[Flag] = ()
+  seeds: str | None = None
+  sample: str | None = None
+  where: Sequence[str] = ()
 
 
 def experiments_of(
@@ -151,6 +159,12 @@ def _shared_out(
   shares = {key: _share(asked, key) for key in blocks}
   flags = (*asked.overrides, *asked.sweeps, *asked.only)
   errors += [
+      f"--where={text}: this config has blocks; say it in sweep.where of one"
+      for text in asked.where
+  ]
+  if asked.sample is not None and not asked.sweeps:
+    errors.append("--sample: no axis to draw from; see --sweep in --help")
+  errors += [
       f"{path}: this config has blocks; start with one of {', '.join(blocks)},"
       f" as in {next(iter(blocks))}.{path}"
       for path, _ in flags
@@ -171,6 +185,8 @@ def _share(asked: Asked, key: str) -> Asked:
       overrides=own(asked.overrides),
       sweeps=own(asked.sweeps),
       only=own(asked.only),
+      seeds=asked.seeds,
+      sample=asked.sample if own(asked.sweeps) else None,
   )
 
 
@@ -182,9 +198,9 @@ def _experiment(
   said = tree.get("sweep")
   sweep = Sweep() if said is None else sweep_of(said, errors)
   override(fields, sweep, list(asked.overrides), errors)
-  set_by_flags = [path for path, _ in asked.overrides]
-  sweep = extend(sweep, list(asked.sweeps), set_by_flags, errors)
   only = only_of(asked.only, errors)
+  if not reads or asked.sweeps:
+    sweep = extend(sweep, _added(asked), errors)
   if reads and (fields or sweep or only):
     errors.append("reads: such a block has no fields of a run and no sweep")
   return Experiment(
@@ -194,6 +210,13 @@ def _experiment(
       only=only,
       then=then,
       reads=f"{parent}/{reads}" if reads else "",
+  )
+
+
+def _added(asked: Asked) -> Added:
+  return Added(
+      axes=asked.sweeps, seeds=asked.seeds, sample=asked.sample,
+      where=asked.where, overridden=[path for path, _ in asked.overrides],
   )
 
 

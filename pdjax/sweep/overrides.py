@@ -3,20 +3,29 @@
 `--config.field=value` goes over the file's fields and those of its cases, and
 `none` unsays what the file says there, be it a field or a whole section.
 `--sweep=field=values` goes into the grid, over what the file has there and in
-its cases. Neither may contradict the file's sweep, or the other, in silence.
+its cases; with `--sample` a span in it is drawn from. `--seeds`, `--where` and
+`--order` stand for their parts of the sweep, and conditions are added to the
+file's. None may contradict the file's sweep, or another, in silence.
 """
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pdjax import literals, schema
 from pdjax.config import ConfigError
-from pdjax.sweep.spread import REPEAT, Sweep
+from pdjax.sweep import axis, sample
+from pdjax.sweep.axis import Span
+from pdjax.sweep.cells import Said
+from pdjax.sweep.section import name_of
+from pdjax.sweep.spread import REPEAT, SEED, Sweep
+from pdjax.sweep.where import where_of
 from pdjax.unknown import UNKNOWN
 
 Flag = tuple[str, str]
 """A dotted path and the text it was given on the command line."""
+_NAMING = ("strategy.kind", "cluster.split")
+"""What names of cases usually tell."""
 
 
 def override(
@@ -47,9 +56,9 @@ def override(
 
 def _refused(path: str, text: str, sweep: Sweep) -> str | None:
   """Why the config's sweep does not let a flag set a field."""
-  varied = [name for name, _ in (*sweep.zip, *sweep.grid)]
-  varied += ["workload.seed"] if sweep.seeds else []
-  in_cases = [name for _, said in sweep.cases for name in said]
+  parts = sweep.fields
+  in_cases = parts.pop("sweep.cases")
+  varied = [name for fields in parts.values() for name in fields]
   if "strategy.kind" in in_cases:
     varied.append("strategy.kind")
   # A case that says all of a field would go over a part of it.
@@ -63,34 +72,104 @@ def _refused(path: str, text: str, sweep: Sweep) -> str | None:
   return None
 
 
-def extend(
-    sweep: Sweep, flags: list[Flag], overridden: Iterable[str],
-    errors: list[str],
-) -> Sweep:
-  """The sweep with each flag's values in its grid.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Added:
+  """What a command line adds to a sweep."""
 
-  `overridden`: the fields that `--config.` flags set.
-  """
-  errors += twice("--sweep=", flags)
-  grid, set_too = dict(sweep.grid), dict.fromkeys(overridden)
-  for path, text in flags:
-    if any(schema.overlap(path, zipped) for zipped, _ in sweep.zip):
-      errors.append(f"--sweep={path}: the config's sweep.zip sets it")
-    errors += [
-        f"--sweep={path}: --config.{other} sets it too; say one"
-        for other in set_too
-        if schema.overlap(path, other)
-    ]
-    for _, said in sweep.cases:
-      _take_out(said, path)
-    try:
-      hint = int if path == REPEAT else None
-      grid[path] = literals.list_from_text(path, text, errors, hint)
-    except ConfigError as error:
-      errors += error.errors
-      grid[schema.holder(path)] = (UNKNOWN,)
-  seeds = () if "workload.seed" in grid else sweep.seeds
-  return dataclasses.replace(sweep, grid=tuple(grid.items()), seeds=seeds)
+  axes: Sequence[Flag] = ()
+  seeds: str | None = None
+  sample: str | None = None
+  """How many points to draw from the axes that are spans."""
+  where: Sequence[str] = ()
+  overridden: Sequence[str] = ()
+  """Fields that `--config.` flags set."""
+
+
+def extend(sweep: Sweep, added: Added, errors: list[str]) -> Sweep:
+  """The sweep with what a command line adds to it."""
+  errors += twice("--sweep=", list(added.axes))
+  grid, spans = dict(sweep.grid), {}
+  cases = sweep.cases
+  for path, text in added.axes:
+    errors += _set_too(f"--sweep={path}", path, sweep, added.overridden)
+    cases = _without(cases, path)
+    values = _axis(path, text, added.sample is not None, errors)
+    if isinstance(values, Span):
+      grid.pop(path, None)
+      spans[path] = values
+    else:
+      grid[path if schema.exists(path) else schema.holder(path)] = values
+  sweep = dataclasses.replace(
+      sweep, cases=cases, grid=tuple(grid.items()),
+      seeds=() if SEED in grid or SEED in spans else sweep.seeds,
+      repeats=0 if REPEAT in grid else sweep.repeats,
+      sample=(*sweep.sample, *_drawn(spans, added.sample, errors)),
+      where=sweep.where + tuple(
+          where for text in added.where
+          for where in where_of("--where", text, errors)
+      ),
+  )
+  return sweep if added.seeds is None else _seeded(sweep, added, errors)
+
+
+def _axis(
+    path: str, text: str, draws: bool, errors: list[str]
+) -> tuple | Span:
+  """A flag's values, or the span to draw them from."""
+  hint = int if path == REPEAT else None
+  try:
+    span = axis.span_of(path, text, hint) if draws else None
+    return span or axis.values_of(path, text, errors, hint)
+  except ConfigError as error:
+    errors += error.errors
+    return (UNKNOWN,)
+
+
+def _set_too(
+    flag: str, path: str, sweep: Sweep, overridden: Iterable[str]
+) -> list[str]:
+  """What sets a field that a flag is to vary, and cannot be gone over."""
+  parts = sweep.fields
+  return [
+      f"{flag}: the config's {part} sets it"
+      for part in ("sweep.zip", "sweep.sample")
+      if any(schema.overlap(path, name) for name in parts[part])
+  ] + [
+      f"{flag}: --config.{other} sets it too; say one"
+      for other in dict.fromkeys(overridden)
+      if schema.overlap(path, other)
+  ]
+
+
+def _drawn(spans: dict[str, Span], count: str | None, errors: list[str]):
+  """The points of `--sample`, as columns of a sweep."""
+  if count is None:
+    return ()
+  number = int(count) if count.strip().isdecimal() else count
+  points = sample.count_of("--sample", number, errors)
+  if not spans:
+    errors.append(
+        "--sample: no axis to draw from; give a span, as in"
+        " --sweep='workload.rate=log(1,64)'"
+    )
+  if points is None or not spans:
+    return ()
+  return sample.points(spans, points)
+
+
+def _seeded(sweep: Sweep, added: Added, errors: list[str]) -> Sweep:
+  """The sweep with the seeds of `--seeds`, over what the file says of them."""
+  assert added.seeds is not None
+  flags = [path for path, _ in added.axes]
+  errors += _set_too("--seeds", SEED, sweep, added.overridden)
+  if SEED in flags:
+    errors.append(f"--seeds: --sweep={SEED} sets it too; say one")
+  return dataclasses.replace(
+      sweep,
+      cases=_without(sweep.cases, SEED),
+      grid=tuple(column for column in sweep.grid if column[0] != SEED),
+      seeds=axis.seeds_of("--seeds", added.seeds, errors),
+  )
 
 
 def twice(flag: str, flags: list[Flag]) -> list[str]:
@@ -107,3 +186,20 @@ def _take_out(said: dict[str, Any], path: str) -> None:
   """Drops a field from a case, and what it says within it."""
   for name in [name for name in said if f"{name}.".startswith(f"{path}.")]:
     del said[name]
+
+
+def _without(
+    cases: tuple[tuple[str, Said], ...], path: str
+) -> tuple[tuple[str, Said], ...]:
+  """The cases without a field that a sweep varies.
+
+  A case without its strategy or its split is another than its name says: it is
+  named by what is left of it, and what is the same then is one case.
+  """
+  kept: dict[str, Said] = {}
+  for name, said in cases:
+    left = dict(said)
+    _take_out(left, path)
+    gone = any(field in said and field not in left for field in _NAMING)
+    kept.setdefault(name_of(left) if gone else name, left)
+  return tuple(kept.items())

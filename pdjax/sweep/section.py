@@ -9,12 +9,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pdjax import fieldtypes, schema
+from pdjax.config import ConfigError
 from pdjax.fieldtypes import shown
+from pdjax.sweep import axis, sample
 from pdjax.sweep.cells import Said
-from pdjax.sweep.spread import Columns, Sweep
+from pdjax.sweep.spread import MAX_REPEAT, Columns, Sweep
+from pdjax.sweep.where import Where, where_of
 from pdjax.unknown import UNKNOWN
 
-_PARTS = ("grid", "zip", "cases", "seeds")
+_PARTS = (
+    "grid", "zip", "cases", "sample", "seeds", "repeats", "where", "order",
+)
+ORDERS = ("given", "shuffled")
 _LISTS = (tuple, list, range)
 
 
@@ -35,8 +41,12 @@ def sweep_of(tree: Any, errors: list[str]) -> Sweep:
   sweep = Sweep(
       cases=_cases(said.get("cases", ()), errors),
       zip=_zip(said.get("zip", {}), errors),
+      sample=_sample(said.get("sample", {}), errors),
       grid=_columns("sweep.grid", said.get("grid", {}), errors),
       seeds=_seeds(said.get("seeds", ()), errors),
+      repeats=_repeats(said.get("repeats", 0), errors),
+      where=_where(said.get("where", ()), errors),
+      order=_order(said.get("order"), errors),
   )
   errors += dict.fromkeys(_contradictions(sweep))
   return sweep
@@ -60,12 +70,28 @@ def fields_of(where: str, tree: Any, errors: list[str]) -> Said:
 def _columns(where: str, tree: Any, errors: list[str]) -> Columns:
   columns = fields_of(where, tree, errors)
   for field, values in columns.items():
-    if not isinstance(values, _LISTS) or not values:
+    if isinstance(values, str):
+      columns[field] = _from_text(where, field, values, errors)
+    elif not isinstance(values, _LISTS) or not values:
       errors.append(
           f"{where}.{field}: expected a tuple of values, got {shown(values)}"
       )
       columns[field] = (UNKNOWN,)
   return tuple((field, tuple(values)) for field, values in columns.items())
+
+
+def _from_text(
+    where: str, field: str, text: str, errors: list[str]
+) -> tuple:
+  """An axis said as on the command line, such as 'log(1,64,7)'."""
+  told: list[str] = []
+  try:
+    return axis.values_of(field, text, told)
+  except ConfigError as error:
+    told += error.errors
+    return (UNKNOWN,)
+  finally:
+    errors += [f"{where}.{line}" for line in told]
 
 
 def _zip(tree: Any, errors: list[str]) -> Columns:
@@ -78,11 +104,74 @@ def _zip(tree: Any, errors: list[str]) -> Columns:
   return tuple((field, (UNKNOWN,)) for field, _ in columns)
 
 
+def _sample(tree: Any, errors: list[str]) -> Columns:
+  """Points drawn from {"count": ..., "seed": ..., "fields": {...}}."""
+  if not tree:
+    return ()
+  if not isinstance(tree, Mapping) or not {"count", "fields"} <= set(tree):
+    errors.append(
+        "sweep.sample: expected {'count': ..., 'fields': {field: 'log(1,64)',"
+        f" ...}}}}, got {shown(tree)}"
+    )
+    return ()
+  names = ("count", "fields", "seed")
+  errors += [
+      fieldtypes.unknown("sweep.sample.", str(key), names)
+      for key in tree
+      if key not in names
+  ]
+  count = sample.count_of("sweep.sample.count", tree["count"], errors)
+  seed = tree.get("seed", 0)
+  if not fieldtypes.SCALARS[int](seed) or seed < 0:
+    errors.append(
+        f"sweep.sample.seed: expected an integer from 0, got {shown(seed)}"
+    )
+    count = None
+  said = fields_of("sweep.sample.fields", tree["fields"], errors)
+  if not said:
+    errors.append("sweep.sample.fields: names no field to draw")
+    return ()
+  space = {
+      path: sample.source_of(path, value, errors)
+      for path, value in said.items()
+  }
+  if count is None:
+    return tuple((path, (UNKNOWN,)) for path in space)
+  return sample.points(space, count, seed)
+
+
+def _repeats(count: Any, errors: list[str]) -> int:
+  if fieldtypes.SCALARS[int](count) and 0 <= count <= MAX_REPEAT:
+    return count
+  errors.append(
+      f"sweep.repeats: expected a count up to {MAX_REPEAT}, got {shown(count)}"
+  )
+  return 0
+
+
+def _where(said: Any, errors: list[str]) -> tuple[Where, ...]:
+  texts = said if isinstance(said, _LISTS) else (said,)
+  return tuple(
+      where for text in texts for where in where_of("sweep.where", text, errors)
+  )
+
+
+def _order(order: Any, errors: list[str]) -> str | None:
+  if order is None or order in ORDERS:
+    return order
+  errors.append(
+      f"sweep.order: expected {' or '.join(ORDERS)}, got {shown(order)}"
+  )
+  return None
+
+
 def _seeds(seeds: Any, errors: list[str]) -> tuple:
+  if isinstance(seeds, str):
+    return axis.seeds_of("sweep.seeds", seeds, errors)
   if isinstance(seeds, _LISTS):
     return tuple(seeds)
   errors.append(
-      f"sweep.seeds: expected a tuple of integers, got {shown(seeds)}"
+      f"sweep.seeds: expected a tuple of integers or '0-4', got {shown(seeds)}"
   )
   return (UNKNOWN,)
 
@@ -113,7 +202,7 @@ def _case(where: str, tree: Any, errors: list[str]) -> tuple[str, Said]:
   """One case of a tuple; `name` is its label, else what it sets."""
   if not isinstance(tree, Mapping) or "name" not in tree:
     fields = fields_of(where, tree, errors)
-    return _name_of(fields) or where, fields
+    return name_of(fields) or where, fields
   name = tree["name"]
   if not isinstance(name, str) or not name.strip():
     errors.append(f"{where}.name: expected a label, got {shown(name)}")
@@ -122,7 +211,8 @@ def _case(where: str, tree: Any, errors: list[str]) -> tuple[str, Said]:
   return name, fields_of(where, rest, errors)
 
 
-def _name_of(said: Said) -> str:
+def name_of(said: Said) -> str:
+  """What a case without a name is called: what it sets."""
   return " ".join(
       f"{field.rpartition('.')[2]}={shown(value)}"
       if not isinstance(value, str) else f"{field.rpartition('.')[2]}={value}"
@@ -132,14 +222,8 @@ def _name_of(said: Said) -> str:
 
 def _contradictions(sweep: Sweep) -> Iterator[str]:
   """Fields that two parts of a sweep both set."""
-  parts = {
-      "sweep.seeds": ["workload.seed"] if sweep.seeds else [],
-      "sweep.zip": [field for field, _ in sweep.zip],
-      "sweep.grid": [field for field, _ in sweep.grid],
-      "sweep.cases": [field for _, said in sweep.cases for field in said],
-  }
   for (one, fields), (other, others) in itertools.combinations(
-      parts.items(), 2
+      sweep.fields.items(), 2
   ):
     for field, again in itertools.product(fields, others):
       if schema.overlap(field, again):

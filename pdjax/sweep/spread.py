@@ -1,9 +1,10 @@
 """A sweep spread into cells: combinations, and all that is wrong with them.
 
-cells = cases x zip x grid x seeds, later ones over earlier ones, all over the
-experiment's own fields. A field that a cell's strategy never reads is dropped
-from the cell; what then is equal is one cell. `repeat` may be swept like a
-field: it changes nothing but the identity, for noise floors.
+cells = cases x zip x sample x grid x seeds x repeats, later ones over earlier
+ones, all over the experiment's own fields; of these, the ones that `where`
+keeps. A field that a cell's strategy never reads is dropped from the cell; what
+then is equal is one cell. `repeat` may be swept like a field: it changes
+nothing but the identity, for noise floors.
 """
 
 import dataclasses
@@ -18,10 +19,13 @@ from pdjax.checks import Check
 from pdjax.fieldtypes import SCALARS, shown
 from pdjax.sweep.cells import Cell, Said
 from pdjax.sweep.only import Only, select
+from pdjax.sweep.where import Where, meeting
 from pdjax.unknown import Withheld, known
 
 REPEAT = "repeat"
 """Varies like a field, but is none: the number of an equal run."""
+SEED = "workload.seed"
+"""What `sweep.seeds` sets."""
 MAX_REPEAT = 1000
 MAX_CELLS = 10_000
 
@@ -37,12 +41,35 @@ class Sweep:
   """(name, fields); the name is the label of the case's cells."""
   zip: Columns = ()
   """Fields that vary together: equal numbers of values."""
+  sample: Columns = ()
+  """Points drawn from a space: they vary together like a zip."""
   grid: Columns = ()
   seeds: tuple[int, ...] = ()
   """Of the workload."""
+  repeats: int = 0
+  """How often each cell is run; 0 where nothing is said."""
+  where: tuple[Where, ...] = ()
+  """What each cell must meet."""
+  order: str | None = None
+  """`given` or `shuffled`; None leaves it to the kind of cell."""
 
   def __bool__(self) -> bool:
-    return bool(self.cases or self.zip or self.grid or self.seeds)
+    return bool(
+        self.cases or self.zip or self.sample or self.grid or self.seeds
+        or self.repeats
+    )
+
+  @property
+  def fields(self) -> dict[str, list[str]]:
+    """The fields that each part sets, by the part's name."""
+    return {
+        "sweep.repeats": [REPEAT] if self.repeats else [],
+        "sweep.seeds": [SEED] if self.seeds else [],
+        "sweep.zip": [field for field, _ in self.zip],
+        "sweep.sample": [field for field, _ in self.sample],
+        "sweep.grid": [field for field, _ in self.grid],
+        "sweep.cases": [field for _, said in self.cases for field in said],
+    }
 
 
 def spread(
@@ -53,14 +80,16 @@ def spread(
 ) -> tuple[tuple[Cell, ...], list[str]]:
   """The cells of an experiment, equal ones too, and a line for each mistake.
 
-  Cells that `only` leaves out are not checked for more than types. Where there
-  is a mistake no cell comes back.
+  Cells that `only` or `where` leaves out are not checked for more than types.
+  Where there is a mistake no cell comes back.
   """
   count = _count(sweep)
   if count > MAX_CELLS:
     return (), [f"sweep: {count} cells; at most {MAX_CELLS} are possible"]
   built = [_Built(tree, *combined) for combined in _combinations(sweep)]
-  chosen, errors = select(built, only)
+  met, errors = meeting(built, sweep.where)
+  chosen, unmet = select(met, only) if met else ([], [])
+  errors += unmet
   for one in built if errors else chosen:
     one.check(asked)
   errors += _mistakes(built) + _vain(built, single=not sweep)
@@ -75,23 +104,27 @@ def _cells(chosen: Iterable["_Built"]) -> tuple[Cell, ...]:
 
 
 def _count(sweep: Sweep) -> int:
-  zipped = [len(values) for _, values in sweep.zip[:1]]
+  zipped = [len(values) for _, values in (*sweep.zip[:1], *sweep.sample[:1])]
   grids = [len(values) for _, values in sweep.grid]
   more = [len(part) for part in (sweep.cases, sweep.seeds) if part]
-  return math.prod([*zipped, *grids, *more])
+  return math.prod([*zipped, *grids, *more, sweep.repeats or 1])
 
 
 def _combinations(sweep: Sweep) -> Iterator[tuple[str, Said, Said]]:
   """(case, what it says, what varies beside it) of each."""
   cases = sweep.cases or (("", {}),)
   zipped = list(_zipped(sweep.zip)) or [{}]
+  drawn = list(_zipped(sweep.sample)) or [{}]
   names = [path for path, _ in sweep.grid]
   grids = [
       dict(zip(names, values, strict=True))
       for values in itertools.product(*(values for _, values in sweep.grid))
   ]
-  seeds = [{"workload.seed": seed} for seed in sweep.seeds] or [{}]
-  for (name, said), *rest in itertools.product(cases, zipped, grids, seeds):
+  seeds = [{SEED: seed} for seed in sweep.seeds] or [{}]
+  repeats = [{REPEAT: number} for number in range(sweep.repeats)] or [{}]
+  for (name, said), *rest in itertools.product(
+      cases, zipped, drawn, grids, seeds, repeats
+  ):
     varied: Said = {}
     for part in rest:
       varied |= part

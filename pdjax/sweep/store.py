@@ -94,6 +94,10 @@ class Store:
         return Found(path, "done")
     return Found(None, reason)
 
+  def any_run(self, cell: Cell) -> Path | None:
+    """A run of the cell, whatever made it."""
+    return next(iter(self._places(cell)), None)
+
   def works(self) -> dict[str, list[Path]]:
     """Finished runs by `Cell.work_id`."""
     works: dict[str, list[Path]] = {}

@@ -1,5 +1,6 @@
 """A command may run some cells, all of them again, or stop early."""
 
+import re
 import shlex
 import subprocess
 import sys
@@ -102,7 +103,7 @@ def test_a_cell_that_is_not_there_is_a_mistake(command, folder):
 def test_a_cell_of_another_share_is_a_mistake(command, folder):
   sweep = "--sweep=workload.seed=1,2"
   _, out, _ = command(sweep, "--dry_run", "--shard=1/2")
-  cell = out.split()[-2]
+  (cell,) = re.findall(r"\b[0-9a-f]{12}\b", out)
   status, out, _ = command(sweep, f"--cell={cell[:8]}", "--shard=1/2")
   assert status == 0 and "1 of 2 cells" in out
   status, out, errors = command(sweep, f"--cell={cell}", "--shard=2/2")

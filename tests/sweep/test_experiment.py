@@ -5,16 +5,16 @@ import pytest
 from pdjax.sweep.experiment import Asked, experiments_of
 
 
-def one(tree, overrides=(), sweeps=()):
-  asked = Asked(overrides=overrides, sweeps=sweeps)
+def one(tree, overrides=(), sweeps=(), **more):
+  asked = Asked(overrides=overrides, sweeps=sweeps, **more)
   experiments, errors = experiments_of(tree, "x", asked)
   assert errors == []
   (experiment,) = experiments
   return experiment
 
 
-def errors_of(tree, overrides=(), sweeps=()):
-  asked = Asked(overrides=overrides, sweeps=sweeps)
+def errors_of(tree, overrides=(), sweeps=(), **more):
+  asked = Asked(overrides=overrides, sweeps=sweeps, **more)
   return experiments_of(tree, "x", asked)[1]
 
 
@@ -174,6 +174,40 @@ def test_sweep_flag_goes_over_the_files_grid():
         ({"sweep": {"zip": {"workload.rate": (1, 2), "workload.seed": (1,)}}},
          "sweep.zip: fields need equally many values: workload.rate 2,"),
         ({"sweep": {"seeds": 3}}, "sweep.seeds: expected a tuple"),
+        ({"sweep": {"seeds": "3-1"}}, "sweep.seeds=3-1: 3-1 holds no seed"),
+        ({"sweep": {"grid": {"workload.rate": "log(1,2)"}}},
+         "sweep.grid.workload.rate: log(1,2): needs a count"),
+        ({"sweep": {"grid": {"workload.rte": "log(1,2,3)"}}},
+         "sweep.grid.workload.rte: no such field; did you mean 'rate'?"),
+        ({"sweep": {"repeats": -1}}, "sweep.repeats: expected a count up to"),
+        ({"sweep": {"repeats": 2, "grid": {"repeat": (0, 1)}}},
+         "sweep.repeats: repeat is set by sweep.grid too; say it once"),
+        ({"sweep": {"order": "random"}},
+         "sweep.order: expected given or shuffled, got 'random'"),
+        ({"sweep": {"where": "workload.rte > 1"}},
+         "sweep.where='workload.rte > 1': workload.rte: no such field"),
+        ({"sweep": {"where": (1,)}}, "sweep.where: expected a condition"),
+        ({"sweep": {"sample": 8}}, "sweep.sample: expected {'count': ...,"),
+        ({"sweep": {"sample": {"count": 8, "fields": {}}}},
+         "sweep.sample.fields: names no field to draw"),
+        ({"sweep": {"sample": {"count": 0, "fields": {
+            "workload.rate": "log(1,2)"}}}},
+         "sweep.sample.count: expected a number of points"),
+        ({"sweep": {"sample": {"count": 4, "seed": -1, "fields": {
+            "workload.rate": "log(1,2)"}}}},
+         "sweep.sample.seed: expected an integer from 0, got -1"),
+        ({"sweep": {"sample": {"count": 4, "points": 3, "fields": {
+            "workload.rate": "log(1,2)"}}}},
+         "sweep.sample.points: no such field"),
+        ({"sweep": {"sample": {"count": 4, "fields": {
+            "workload.rate": 2.0}}}},
+         "sweep.sample.fields.workload.rate: expected a span, such as"),
+        ({"sweep": {"sample": {"count": 4, "fields": {
+            "workload.rate": "log(0,2)"}}}},
+         "workload.rate: log(0,2): both ends of a log must be above 0"),
+        ({"sweep": {"sample": {"count": 4, "fields": {
+            "workload.rate": "log(1,2)"}}, "grid": {"workload.rate": (1,)}}},
+         "sweep.sample: workload.rate is set by sweep.grid too"),
         ({"sweep": 3}, "sweep: expected a section"),
         ({"reads": "a", "workload": {"rate": 1}}, "reads: such a block"),
     ],
@@ -181,6 +215,81 @@ def test_sweep_flag_goes_over_the_files_grid():
 def test_wrong_shape_is_one_line(tree, part):
   (line,) = errors_of(tree)
   assert part in line
+
+
+def test_axes_are_text_in_a_file_too():
+  tree = {"sweep": {"grid": {"workload.rate": "1,log(2,8,3)"}, "seeds": "0-2"}}
+  sweep = one(tree).sweep
+  assert sweep.grid == (("workload.rate", (1.0, 2.0, 4.0, 8.0)),)
+  assert sweep.seeds == (0, 1, 2)
+
+
+def test_seeds_go_over_those_of_the_file():
+  for file in (
+      {"seeds": (5,)}, {"grid": {"workload.seed": (5,)}},
+      {"cases": {"a": {"workload.seed": 5}}},
+  ):
+    sweep = one({"sweep": file}, seeds="1-2").sweep
+    assert sweep.fields["sweep.seeds"] == ["workload.seed"]
+    assert sweep.seeds == (1, 2) and not sweep.grid
+    assert all(not said for _, said in sweep.cases)
+
+
+@pytest.mark.parametrize(
+    ("file", "flags", "line"),
+    [
+        ({"zip": {"workload.seed": (1,)}}, {},
+         "--seeds: the config's sweep.zip sets it"),
+        ({}, {"overrides": [("workload.seed", "1")]},
+         "--seeds: --config.workload.seed sets it too; say one"),
+        ({}, {"sweeps": [("workload.seed", "1")]},
+         "--seeds: --sweep=workload.seed sets it too; say one"),
+    ],
+)
+def test_seeds_do_not_contradict_the_rest(file, flags, line):
+  tree = {"sweep": file} if file else {}
+  assert errors_of(tree, seeds="1", **flags) == [line]
+
+
+def test_spans_are_drawn_from_and_the_rest_is_a_grid():
+  flags = [("workload.rate", "log(1,64)"), ("strategy.chunk_size", "64,128")]
+  sweep = one({}, (), flags, sample="8").sweep
+  ((path, rates),) = sweep.sample
+  assert path == "workload.rate" and len(set(rates)) == 8
+  assert sweep.grid == (("strategy.chunk_size", (64, 128)),)
+  assert errors_of({}, (), flags[1:], sample="8") == [
+      "--sample: no axis to draw from; give a span, as in"
+      " --sweep='workload.rate=log(1,64)'"
+  ]
+  (line,) = errors_of({}, (), flags, sample="x")
+  assert line.startswith("--sample: expected a number of points")
+
+
+def test_conditions_of_the_command_line_are_added_to_those_of_the_file():
+  tree = {"sweep": {"where": "workload.rate > 1"}}
+  sweep = one(tree, where=["workload.rate < 3"]).sweep
+  assert [where.text for where in sweep.where] == [
+      "workload.rate > 1", "workload.rate < 3"
+  ]
+  assert errors_of(BLOCKS, where=["repeat == 0"]) == [
+      "--where=repeat == 0: this config has blocks; say it in sweep.where of"
+      " one"
+  ]
+
+
+def test_a_case_without_its_strategy_is_named_by_what_is_left():
+  tree = {"sweep": {"cases": {
+      "4C continuous": {"strategy.kind": "continuous", "cluster.split": "4C"},
+      "4C chunked": {"strategy.kind": "chunked", "cluster.split": "4C"},
+      "2P2D": {"strategy.kind": "disaggregated", "cluster.split": "2P2D"},
+  }}}
+  sweep = one(tree, (), [("strategy.kind", "my_module:MyRule")]).sweep
+  assert sweep.cases == (
+      ("split=4C", {"cluster.split": "4C"}),
+      ("split=2P2D", {"cluster.split": "2P2D"}),
+  )
+  assert list(dict(one(tree, (), [("strategy.chunk_size", "1")]).sweep.cases)) \
+      == ["4C continuous", "4C chunked", "2P2D"]
 
 
 BLOCKS = {"blocks": {

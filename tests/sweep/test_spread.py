@@ -1,9 +1,12 @@
 """Mistakes of a sweep's cells: all of them, each once, and where."""
 
+import dataclasses
+
 import pytest
 
 from pdjax import unknown
 from pdjax.sweep.spread import MAX_CELLS, Sweep, spread
+from pdjax.sweep.where import where_of
 
 BASE = {"cluster": {"chip": "h100-sxm"}, "workload": {"rate": 1.0}}
 CASES = (
@@ -112,3 +115,58 @@ def test_a_value_that_no_cell_has_names_those_there_are():
   only = (("case", ("chunked",)), ("strategy.kind", ("continuous",)))
   _, errors = spread(BASE, Sweep(cases=CASES), only=only)
   assert errors == ["--only: no cell has all of these values together"]
+
+
+def rates(*values):
+  return Sweep(grid=(("workload.rate", values),))
+
+
+def test_repeats_are_runs_of_measured_cells_alone():
+  tree = BASE | {"backend": {"kind": "jax"}, "cluster": {}}
+  cells, errors = spread(tree, Sweep(repeats=3))
+  assert errors == [] and [cell.repeat for cell in cells] == [0, 1, 2]
+  assert len({cell.id for cell in cells}) == 3
+  cells, _ = spread(BASE, Sweep(repeats=3))
+  assert len(cells) == 3 and len({cell.id for cell in cells}) == 1
+
+
+def test_a_sample_varies_together():
+  sample = (("workload.rate", (1.0, 2.0)), ("workload.seed", (5, 6)))
+  cells, errors = spread(BASE, Sweep(sample=sample, cases=CASES))
+  assert errors == [] and len(cells) == 4
+  assert [cell.run.workload.seed for cell in cells] == [5, 6, 5, 6]
+
+
+def test_where_keeps_cells_by_their_resolved_values():
+  where = where_of("", "strategy.chunk_size == none or workload.rate > 1", [])
+  sweep = dataclasses.replace(rates(1.0, 2.0), cases=CASES, where=where)
+  cells, errors = spread(BASE, sweep)
+  assert errors == []
+  assert [(cell.case, cell.run.workload.rate) for cell in cells] == [
+      ("continuous", 1.0), ("continuous", 2.0), ("chunked", 2.0)
+  ]
+
+
+def test_cells_that_where_leaves_out_may_be_wrong():
+  sweep = Sweep(cases=CASES[1:], grid=(("strategy.chunk_size", (0, 128)),))
+  where = where_of("", "strategy.chunk_size > 0", [])
+  cells, errors = spread(BASE, dataclasses.replace(sweep, where=where))
+  assert errors == [] and len(cells) == 1
+
+
+def test_no_cell_left_is_one_line():
+  where = where_of("", "workload.rate > 5", [])
+  sweep = dataclasses.replace(rates(1.0, 2.0), where=where)
+  only = (("workload.rate", (1.0,)),)
+  assert spread(BASE, sweep, only=only) == (
+      (), ["sweep.where: no cell meets workload.rate > 5"]
+  )
+
+
+def test_all_parts_count_towards_the_limit():
+  sweep = dataclasses.replace(
+      rates(*(float(n) for n in range(1, 102))), repeats=100
+  )
+  assert spread(BASE, sweep) == (
+      (), [f"sweep: 10100 cells; at most {MAX_CELLS} are possible"]
+  )
