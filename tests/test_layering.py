@@ -67,6 +67,8 @@ ALLOWED: dict[str, set[str]] = {
     "metrics": BASE,
     "report": {*BASE, "metrics", "eventfile"},
     "foreign": {*BASE, "metrics", "eventfile"},
+    "published": {*BASE, "metrics"},
+    "compare": {*BASE, "metrics", "published", "report"},
     "schedule": {*BASE, "pages"},
     "simulate": {*BASE, *SIZES, "pages", "schedule"},
     "calibrate": {
@@ -99,7 +101,7 @@ JAX_FREE = {
     "window", "eventcolumns", "eventfile", *TELLS, "schema", "literals",
     "reads", "ranges", "checks", "pages", "models.rope", "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",
-    "foreign", "schedule", "simulate", "sweep",
+    "foreign", "published", "compare", "schedule", "simulate", "sweep",
 }
 USES_JAX = {"jax", "jaxlib", "flax", "optax", "orbax", "pdjax_kernels"}
 

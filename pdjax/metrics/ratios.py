@@ -6,6 +6,7 @@ significant": then the data do not say which of the two is better.
 """
 
 import dataclasses
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from pdjax.metrics.intervals import CONFIDENCE, Interval, student, too_few
 
 _METHOD = "paired by seed"
+_OWN_BOUNDS = "one run each, their own bounds combined"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,6 +55,40 @@ def paired(
   ours = np.array([figure[seed] for seed in seeds], np.float64)
   theirs = np.array([base[seed] for seed in seeds], np.float64)
   return Ratio(_interval(ours, theirs, confidence), seeds)
+
+
+def of_bounds(ours: Interval, theirs: Interval) -> Ratio:
+  """The ratio of two figures of single runs that have bounds of their own.
+
+  Their distances are combined on the logarithmic scale as if the runs were
+  independent (MOVER: Zou and Donner, Statistics in Medicine 2008). Runs of one
+  seed share what it drew, so this is wider than pairing several seeds.
+  """
+  values = (ours.estimate, theirs.estimate)
+  if values[0] is None or not values[1]:
+    return Ratio(too_few(None, 1, _OWN_BOUNDS), ())
+  ratio = values[0] / values[1]
+  ends = (ours.low, ours.high, theirs.low, theirs.high)
+  if not ratio or any(end is None or end <= 0 for end in ends):
+    return Ratio(too_few(ratio, 1, _OWN_BOUNDS), ())
+  (down, up), (their_down, their_up) = _reach(ours), _reach(theirs)
+  return Ratio(
+      dataclasses.replace(
+          too_few(ratio, 1, _OWN_BOUNDS),
+          low=ratio * math.exp(-math.hypot(down, their_up)),
+          high=ratio * math.exp(math.hypot(up, their_down)),
+      ),
+      (),
+  )
+
+
+def _reach(found: Interval) -> tuple[float, float]:
+  """How far the bounds are from the estimate, as logarithms."""
+  assert found.estimate and found.low and found.high
+  return (
+      math.log(found.estimate / found.low),
+      math.log(found.high / found.estimate),
+  )
 
 
 def _interval(

@@ -4,22 +4,19 @@ What strategies are compared by is a ratio paired by seed; where the contracts
 differ in more than what a seed draws, none is formed.
 """
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pdjax.metrics import ratios, replications
 from pdjax.metrics.conditions import comparable
+from pdjax.report.designs import Seeds, designs_of, label_of
 from pdjax.report.groups import ReportedRun
 
 FIGURE = "request_goodput_per_chip"
 
-_Seeds = dict[int, ReportedRun]
-
 
 def over_seeds(runs: Sequence[ReportedRun]) -> str:
   """A line for each design with several seeds; empty without any."""
-  designs = [each for each in _designs(runs) if len(each) > 1]
+  designs = [each for each in designs_of(runs) if len(each) > 1]
   if not designs:
     return ""
   lines = ["Over seeds, 95 % intervals (Student's t over replications)"]
@@ -28,45 +25,12 @@ def over_seeds(runs: Sequence[ReportedRun]) -> str:
     base = next(fair, None)
     ratio = "" if base is None else _ratio(each, base)
     lines.append(
-        f"{_label(each)}: {len(each)} seeds{_attainment(each)}{ratio}"
+        f"{label_of(each)}: {len(each)} seeds{_attainment(each)}{ratio}"
     )
   return "\n".join(lines)
 
 
-def _designs(runs: Sequence[ReportedRun]) -> list[_Seeds]:
-  designs: dict[str, _Seeds] = {}
-  for run in runs:
-    if run.config is None:
-      continue
-    seed = run.config["workload"]["seed"]
-    designs.setdefault(_without_seed(run.config), {}).setdefault(seed, run)
-  return list(designs.values())
-
-
-def _without_seed(config: Mapping[str, Any]) -> str:
-  workload = {k: v for k, v in config["workload"].items() if k != "seed"}
-  return json.dumps({**config, "workload": workload}, sort_keys=True)
-
-
-def _label(each: _Seeds) -> str:
-  """The words that all seeds' labels share; without any, the strategy's kind.
-
-  What only some have tells a seed apart, not the design.
-  """
-  first, *others = each.values()
-  shared = [
-      word for word in first.label.split()
-      if all(word in run.label.split() for run in others)
-  ]
-  return " ".join(shared) or _strategy(first)
-
-
-def _strategy(run: ReportedRun) -> str:
-  assert run.config is not None
-  return run.config["strategy"]["kind"]
-
-
-def _attainment(each: _Seeds) -> str:
+def _attainment(each: Seeds) -> str:
   rows = [run.summary for run in each.values()]
   if any(row.get("slo_attainment") is None for row in rows):
     return ""
@@ -84,7 +48,7 @@ def _attainment(each: _Seeds) -> str:
   )
 
 
-def _fair(each: _Seeds, base: _Seeds) -> bool:
+def _fair(each: Seeds, base: Seeds) -> bool:
   """Whether runs of one seed may form a ratio; per chip, chips may differ."""
   common = each.keys() & base.keys()
   return bool(common) and all(
@@ -93,13 +57,13 @@ def _fair(each: _Seeds, base: _Seeds) -> bool:
   )
 
 
-def _ratio(each: _Seeds, base: _Seeds) -> str:
+def _ratio(each: Seeds, base: Seeds) -> str:
   """Goodput per chip against another design."""
   found = ratios.paired(_goodput(each), _goodput(base))
-  return f"; goodput a chip against {_label(base)}: {found}"
+  return f"; goodput a chip against {label_of(base)}: {found}"
 
 
-def _goodput(each: _Seeds) -> dict[int, float]:
+def _goodput(each: Seeds) -> dict[int, float]:
   return {
       seed: run.summary[FIGURE]
       for seed, run in each.items()

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from pdjax.metrics.ratios import paired
+from pdjax.metrics.intervals import Interval
+from pdjax.metrics.ratios import of_bounds, paired
 from tests.metrics.queues import Queue, arrivals, times_in_system
 
 QUEUES = (
@@ -58,3 +59,33 @@ def test_only_common_seeds_count():
 def test_without_a_base_or_bounds_nothing_is_significant(ours, theirs):
   ratio = paired(ours, theirs)
   assert not ratio.significant and ratio.interval.low is None
+
+
+def bounded(estimate, low, high):
+  return Interval(
+      estimate=estimate, low=low, high=high, method="given", samples=10
+  )
+
+
+def test_bounds_of_two_runs_combine_as_independent_ones():
+  # By hand: reaches of log 1.1 both, so log 1.1 times the root of 2.
+  found = of_bounds(bounded(3.0, 3 / 1.1, 3.3), bounded(2.0, 2 / 1.1, 2.2))
+  reach = 1.1 ** 2**0.5
+  assert found.interval.estimate == pytest.approx(1.5)
+  assert found.interval.low == pytest.approx(1.5 / reach)
+  assert found.interval.high == pytest.approx(1.5 * reach)
+
+
+def test_bounds_that_are_lopsided_stay_so():
+  # What pulls the denominator up pulls the ratio down.
+  found = of_bounds(bounded(1.0, 1.0, 1.0), bounded(1.0, 1.0, 2.0))
+  assert found.interval.low == pytest.approx(0.5)
+  assert found.interval.high == pytest.approx(1.0)
+
+
+def test_without_bounds_there_is_no_interval():
+  for ours in (bounded(1.0, None, None), bounded(1.0, 0.0, 2.0)):
+    found = of_bounds(ours, bounded(2.0, 1.9, 2.1))
+    assert found.interval.estimate == 0.5 and not found.significant
+    assert found.interval.low is None
+  assert of_bounds(ours, bounded(0.0, 0.0, 0.0)).interval.estimate is None

@@ -1,0 +1,1 @@
+"""Whether two results may be divided, and the ratio where they may."""

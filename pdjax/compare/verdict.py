@@ -1,0 +1,92 @@
+"""All that a comparison of two rivals says, before it is put into words."""
+
+import dataclasses
+from collections.abc import Collection, Mapping
+
+from pdjax.compare.agreement import Agreement, agreement
+from pdjax.compare.figures import ANCHORED, PLAIN
+from pdjax.compare.quotient import Better, Quotient, quotient
+from pdjax.compare.replicas import EqualTotals, equal_totals
+from pdjax.compare.rival import Rival
+from pdjax.metrics.anchors import ANCHORS
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Verdict:
+  """B against A."""
+
+  a: Rival
+  b: Rival
+  agreement: Agreement
+  plain: tuple[Quotient, ...] = ()
+  """Empty, as `anchored`, where no ratio may be formed."""
+  anchored: Mapping[str, Mapping[str, Quotient]] = dataclasses.field(
+      default_factory=dict
+  )
+  """By figure, then by anchor."""
+  totals: EqualTotals | None = None
+
+  @property
+  def seeds(self) -> list[int]:
+    """Those that both were run with; none of a claim."""
+    if self.a.claim or self.b.claim:
+      return []
+    return sorted(self.a.runs.keys() & self.b.runs.keys())
+
+  @property
+  def empty(self) -> bool:
+    """Whether the rivals have no figure in common."""
+    return not self.plain and not self.anchored
+
+  @property
+  def compared(self) -> bool:
+    return self.agreement.agreed and not self.empty
+
+  @property
+  def flips(self) -> dict[str, dict[str, Better | None]]:
+    """Figures whose order depends on the anchor: who is better at each."""
+    orders: dict[str, dict[str, Better | None]] = {
+        stem: {at: found.better for at, found in each.items()}
+        for stem, each in self.anchored.items()
+    }
+    return {
+        stem: order for stem, order in orders.items()
+        if len(set(order.values())) > 1
+    }
+
+
+def verdict(a: Rival, b: Rival, allow: Collection[str] = ()) -> Verdict:
+  """Compares two rivals as far as their contracts allow."""
+  found = agreement(a, b, allow)
+  if not found.agreed:
+    return Verdict(a=a, b=b, agreement=found)
+  plain = (quotient(a, b, figure) for figure in PLAIN)
+  return Verdict(
+      a=a,
+      b=b,
+      agreement=found,
+      plain=tuple(q for q in plain if None not in (q.a, q.b)),
+      anchored=_anchored(a, b),
+      totals=equal_totals(a, b),
+  )
+
+
+def _anchored(a: Rival, b: Rival) -> dict[str, dict[str, Quotient]]:
+  found = {
+      stem: {at: quotient(a, b, figure) for at, figure in each.items()}
+      for stem, each in ANCHORED.items()
+  }
+  return {
+      stem: each
+      for stem, each in found.items()
+      if all(None not in (q.a, q.b) for q in each.values())
+  }
+
+
+def slo_flips(rival: Rival) -> list[dict[str, bool | None]]:
+  """Whether the SLO is met, by anchor, of the runs where that is not one."""
+  each = (
+      {at: run.summary.get(f"slo_met_{at}") for at in ANCHORS}
+      for run in rival.runs.values()
+  )
+  return [met for met in each if len(set(met.values())) > 1]

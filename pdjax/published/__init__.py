@@ -1,0 +1,1 @@
+"""What publications claim, one JSON file each, with its conditions."""
