@@ -361,6 +361,11 @@ class Engine:
   """Compiled programs a worker; fewer compile sooner and pad more."""
   verify_tokens: int = 8
   """Requests whose tokens are checked against a plain forward pass."""
+  device_flops_per_s: float | None = None
+  """Most operations a second of one device in `model.dtype`, for MFU and
+  compute-busy alone; None: its data sheet's, if JAX's name of it is known."""
+  device_bytes_per_s: float | None = None
+  """Most bytes a second of one device's memory, for MBU alone; likewise."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

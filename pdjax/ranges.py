@@ -76,6 +76,8 @@ RANGES: dict[str, Range] = {
     "sampling.seed": _SEED,
     "engine.max_programs": Range(1, 10**4),
     "engine.verify_tokens": Range(0, 10**6),
+    "engine.device_flops_per_s": Range(1e6, 1e21),
+    "engine.device_bytes_per_s": Range(1e6, 1e21),
 }
 """By dotted path; a field of pools means that of each pool."""
 

@@ -123,6 +123,7 @@ _READS = (
             "sampling.temperature", "engine.matmul_precision",
             "engine.kernels",
             "engine.max_programs", "engine.verify_tokens",
+            "engine.device_flops_per_s", "engine.device_bytes_per_s",
             "strategy.transfer.verify",
         ),
         _measured,

@@ -71,6 +71,7 @@ ALLOWED: dict[str, set[str]] = {
     "compare": {*BASE, "metrics", "published", "report"},
     "schedule": {*BASE, "pages"},
     "simulate": {*BASE, *SIZES, "pages", "schedule"},
+    "utilisation": {*BASE, *SIZES, "metrics", "schedule", "simulate"},
     "calibrate": {
         *BASE, *SIZES, "metrics", "schedule", "simulate", "workload", "engine",
     },
@@ -102,6 +103,7 @@ JAX_FREE = {
     "reads", "ranges", "checks", "pages", "models.rope", "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",
     "foreign", "published", "compare", "schedule", "simulate", "sweep",
+    "utilisation",
 }
 USES_JAX = {"jax", "jaxlib", "flax", "optax", "orbax", "pdjax_kernels"}
 

@@ -101,6 +101,7 @@ def check_laws(world: World, workload: Workload) -> None:
 def _write(
     run: Run, workload: Workload, plant: Plant, log: Log, folder: Path
 ) -> None:
+  from pdjax.cli.utilised import utilised
   from pdjax.eventfile import write_log
   from pdjax.metrics.attribution import by_worker
   from pdjax.metrics.conditions import conditions
@@ -119,6 +120,7 @@ def _write(
   write_requests(table, folder / "requests.parquet")
   jsonfile.write(folder / "attribution.json", by_worker(table.attribution))
   facts, more = plant.examine()
+  more |= utilised(run, table, plant.devices)
   # Law 2 has been checked: a run that leaks does not get here.
   facts = dataclasses.replace(
       facts,

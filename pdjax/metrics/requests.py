@@ -44,6 +44,7 @@ class RequestTable:
   """Gaps after the second token of finished requests; no anchor moves them."""
   steps: StepTotals
   attribution: Attribution
+  journal: Journal
   end_ns: int
   """Time of the log's last entry."""
   window: Window | None = None
@@ -133,6 +134,7 @@ def request_table(
           journal, *span_ns(columns, journal.end_ps // 1000, window),
           roles,
       ),
+      journal=journal,
       end_ns=journal.end_ps // 1000,
       window=window,
   )

@@ -51,6 +51,20 @@ def chip(name: str, own: Own | None = None) -> Chip:
   ])
 
 
+_OF_DEVICE = {
+    "TPU v5 lite": "tpu-v5e", "TPU v5": "tpu-v5p", "TPU v6 lite": "tpu-v6e",
+    "NVIDIA A100-SXM4-40GB": "a100-40gb-sxm",
+    "NVIDIA A100-SXM4-80GB": "a100-80gb-sxm",
+    "NVIDIA H100 80GB HBM3": "h100-sxm", "NVIDIA H200": "h200-sxm",
+}
+"""What JAX calls a device -> the chip it is; only where a device is a chip."""
+
+
+def of_device(kind: str) -> Chip | None:
+  """The chip that JAX calls `kind`; None if it is not known here."""
+  return CHIPS.get(_OF_DEVICE.get(kind, ""))
+
+
 def problems(own: Own) -> list[str]:
   """A line for each mistake in the chips that a config describes."""
   return [

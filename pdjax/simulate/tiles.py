@@ -10,6 +10,8 @@ multiplication background user's guide; Jouppi et al., ISCA 2017.)
 All integers: what is counted are operations a whole chip could do meanwhile.
 """
 
+import numpy as np
+
 from pdjax.simulate.chip import Chip
 
 _GPU_TILES = (
@@ -51,3 +53,31 @@ def _waves(units: int, tiles: int) -> int:
 
 def _up(size: int, multiple: int) -> int:
   return -(-size // multiple) * multiple
+
+
+def tiled_flops_of(
+    chip: Chip,
+    rows: np.ndarray,
+    inner: int,
+    outer: int,
+    matrices: np.ndarray,
+) -> np.ndarray:
+  """`tiled_flops` of many products at once, as floats."""
+  if chip.compute_units is not None:
+    units = chip.compute_units
+    each = [
+        _waves_of(units, matrices * -(-rows // height) * -(-outer // width))
+        * height * width * 100 // speed
+        for height, width, speed in _GPU_TILES
+    ]
+    return 2.0 * inner * np.min(each, axis=0)
+  if chip.matrix_tile is not None:
+    side = chip.matrix_tile
+    rows = -(-rows // _SUBLANES) * _SUBLANES
+    inner, outer = _up(inner, side), _up(outer, side)
+  return 2.0 * inner * outer * matrices * rows
+
+
+def _waves_of(units: int, tiles: np.ndarray) -> np.ndarray:
+  few = -(-units // np.maximum(units // np.maximum(tiles, 1), 1))
+  return np.where(tiles <= units, few, -(-tiles // units) * units)

@@ -1,0 +1,1 @@
+"""How well steps use their chips: operations, bytes, MFU, MBU, compute-busy."""
