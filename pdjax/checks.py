@@ -18,7 +18,7 @@ from typing import Any
 from pdjax import config, ranges
 from pdjax.config import Pool, Run, parse_split
 from pdjax.fieldtypes import near, shown
-from pdjax.reads import roles_of
+from pdjax.reads import resolved, roles_of
 from pdjax.unknown import UNKNOWN, known, told
 
 Check = Callable[[Run], Iterable[str]]
@@ -106,10 +106,12 @@ def _strategy(run: Run) -> Iterator[str]:
 
 
 def _router(run: Run) -> Iterator[str]:
-  if run.strategy.router == "prefix_aware":
+  aware = run.strategy.router == "prefix_aware"
+  if aware and not resolved(run).strategy.prefix_cache:
     yield (
-        "strategy.router: 'prefix_aware' would change nothing: no worker keeps"
-        " a prefix cache yet; use 'least_outstanding_tokens'"
+        "strategy.router: 'prefix_aware' would change nothing while"
+        " strategy.prefix_cache is off; use 'least_outstanding_tokens', or turn"
+        " it on"
     )
 
 

@@ -14,7 +14,9 @@ from pdjax.layout import Layout
 
 Role = Literal["P", "D", "C"]
 
-BUILTIN_STRATEGIES = ("continuous", "static", "chunked", "disaggregated")
+BUILTIN_STRATEGIES = (
+    "continuous", "static", "chunked", "disaggregated", "vllm_v1",
+)
 DEGREES = ("tp", "pp", "dp", "ep", "microbatches")
 """Of parallelism within a worker: fields of a pool, and shorthands by role."""
 NAMED_COSTS = ("analytical", "fitted")
@@ -178,25 +180,30 @@ class TransferPlan:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Strategy:
   kind: str = "continuous"
-  """continuous, static, chunked, disaggregated, or `module:factory`."""
+  """continuous, static, chunked, disaggregated, vllm_v1, or
+  `module:factory`."""
   priority: Literal["prefill_first", "decode_first"] | None = None
   """Whether decodes wait while continuous batching takes prompts in, or share
   the step with them; default prefill_first."""
   chunk_size: int | None = None
-  """Token budget of a step. chunked: default 512. disaggregated: of P's
-  steps, default none (whole prompts)."""
+  """Token budget of a step. chunked: default 512. vllm_v1: default 2048.
+  disaggregated: of P's steps, default none (whole prompts)."""
   max_num_batched_tokens: int | None = None
   """Prompt tokens of one whole-prompt step; default 8192."""
-  max_num_seqs: int = 128
-  """Requests that hold pages on one worker at a time."""
+  max_num_seqs: int | None = None
+  """Requests that hold pages on one worker at a time; default 128, vllm_v1
+  256."""
+  prefix_cache: bool | None = None
+  """Whether workers keep pages of prompts and lend them to requests with the
+  same prefix; default: vllm_v1 only."""
   router: Literal[
       "round_robin",
       "least_outstanding_tokens",
       "join_shortest_queue",
       "prefix_aware",
   ] = "least_outstanding_tokens"
-  """Which of several workers gets a request; prefix_aware is refused: no worker
-  keeps a prefix cache yet. See docs/policies.md."""
+  """Which of several workers gets a request; prefix_aware needs
+  `prefix_cache`. See docs/policies.md."""
   first_token: Literal["at_prefill", "at_handoff"] | None = None
   """When disaggregation releases the first token; default at_prefill."""
   transfer: TransferPlan | None = None
@@ -424,6 +431,12 @@ def roles_of(run: Run) -> list[str]:
   return [pool.role for pool in pools_of(run) for _ in range(pool.count)]
 
 
+def most_seqs(strategy: Strategy) -> int:
+  """Requests that hold pages on a worker whose pool does not say."""
+  usual = 256 if strategy.kind == "vllm_v1" else 128
+  return strategy.max_num_seqs or usual
+
+
 def place_of(run: Run, index: int, name: str) -> str:
   """Where a field of a pool of `pools_of` is said: there, or for all."""
   said, shared = run.cluster.pools, getattr(run.cluster, name)
@@ -444,7 +457,7 @@ def _filled(pool: Pool, run: Run) -> Pool:
       pool,
       chip=_own_or(pool.chip, cluster.chip),
       chunk_size=_own_or(pool.chunk_size, strategy.chunk_size),
-      max_num_seqs=_own_or(pool.max_num_seqs, strategy.max_num_seqs),
+      max_num_seqs=pool.max_num_seqs or most_seqs(strategy),
       kv_tokens=_own_or(pool.kv_tokens, cluster.kv_tokens),
   )
 

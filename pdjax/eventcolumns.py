@@ -34,7 +34,7 @@ SCHEMA = pa.schema(
                 "run", "steps", "repeats", "transfer", "source", "target",
                 "pages", "first_page", "end_page", "first_layer", "end_layer",
                 "moved_bytes", "arrival_ps", "prompt_tokens", "max_tokens",
-                "prefix_block_tokens", "deadline_ps",
+                "prefix_block_tokens", "deadline_ps", "cached_tokens",
             )
         ),
         *(

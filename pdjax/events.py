@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pdjax.request import Request
 from pdjax.segments import Segment
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 # Events. -------------------------------------------------------------------
@@ -166,12 +166,14 @@ class Reserve:
   """Takes pages for a request on a worker.
 
   On the worker where it waits this admits it; on another worker it makes room
-  for a transfer.
+  for a transfer. The world says how many tokens of an admitted request are in
+  the worker's prefix cache; a policy leaves that alone.
   """
 
   request: int
   worker: int
   pages: int
+  cached_tokens: int = 0
 
 
 UNTIL_INTERRUPTED = 2**31

@@ -6,7 +6,7 @@ which page is written in each request's `Progress`; the allocator knows only
 which pages nobody holds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 SENTINEL_PAGE = 0
 
@@ -25,7 +25,12 @@ class PageAllocator:
 
   @property
   def free_pages(self) -> int:
-    return len(self._returned) + self.num_pages + 1 - self._next
+    return len(self._idle) + self.num_pages + 1 - self._next
+
+  @property
+  def _idle(self) -> Collection[int]:
+    """Pages handed out once that nobody holds now."""
+    return self._returned
 
   def take(self, pages: int) -> list[int]:
     """Removes `pages` pages from the free list.
@@ -39,10 +44,12 @@ class PageAllocator:
     taken = self._returned[len(self._returned) - again :]
     del self._returned[len(self._returned) - again :]
     taken.reverse()
-    fresh = pages - again
-    taken += range(self._next, self._next + fresh)
-    self._next += fresh
-    return taken
+    return taken + self._fresh(pages - again)
+
+  def _fresh(self, pages: int) -> list[int]:
+    """Pages that were never handed out."""
+    self._next += pages
+    return [*range(self._next - pages, self._next)]
 
   def give(self, pages: Sequence[int]) -> None:
     """Returns pages to the free list.
@@ -54,13 +61,17 @@ class PageAllocator:
       raise ValueError(f"{len(pages)} pages given back to a full pool")
     self._returned.extend(reversed(pages))
 
+  def put_back(self, pages: Sequence[int]) -> None:
+    """Returns pages that were taken and never written."""
+    self.give(pages)
+
   def check(self, held: Sequence[int]) -> None:
     """Law 2: free and held pages together are each page exactly once.
 
     Raises:
       ValueError: a page is lost, doubled, or not of this pool.
     """
-    out = sorted([*self._returned, *held])
+    out = sorted([*self._idle, *held])
     if out != list(range(SENTINEL_PAGE + 1, self._next)):
       raise ValueError(
           f"{self.free_pages} free and {len(held)} held pages are not the"

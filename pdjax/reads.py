@@ -65,7 +65,7 @@ def _lengths(name: str, *kinds: str) -> Callable[[Run], bool]:
 _READS = (
     _Reads(
         ("strategy.chunk_size", "cluster.pools.chunk_size"),
-        _builtin("chunked", "disaggregated"),
+        _builtin("chunked", "disaggregated", "vllm_v1"),
         "only chunked prefill cuts prompts",
     ),
     _Reads(
@@ -82,6 +82,11 @@ _READS = (
         ("strategy.first_token", "strategy.transfer"),
         _moves_pages,
         "only disaggregation hands requests over",
+    ),
+    _Reads(
+        ("cluster.reserve_pages",),
+        lambda run: run.strategy.kind != "vllm_v1",
+        "vllm_v1 keeps no pages in reserve",
     ),
     _Reads(
         ("strategy.options",),
@@ -331,15 +336,17 @@ _IMPLIED: dict[str, Callable[[Run], Any]] = {
         )
     ),
     "strategy.chunk_size": (
-        lambda run: 512 if run.strategy.kind == "chunked" else None
+        lambda run: {"chunked": 512, "vllm_v1": 2048}.get(run.strategy.kind)
     ),
     "strategy.max_num_batched_tokens": (
         lambda run: (
             None
-            if run.strategy.kind == "chunked"
+            if run.strategy.kind in ("chunked", "vllm_v1")
             else config.WHOLE_PROMPT_TOKENS
         )
     ),
+    "strategy.max_num_seqs": lambda run: config.most_seqs(run.strategy),
+    "strategy.prefix_cache": lambda run: run.strategy.kind == "vllm_v1",
     "strategy.first_token": _implied_first_token,
     "strategy.transfer": _implied_transfer,
     "workload.arrival": lambda run: arrival_of(run.workload),

@@ -89,8 +89,15 @@ class Progress:
   generated_tokens: int = 0
   preemptions: int = 0
   recomputed_tokens: int = 0
+  """Lost by preemptions, and not found again in a prefix cache."""
+  lost_tokens: int = 0
+  """By the last preemption; 0 once it is admitted again."""
+  reused_tokens: int = 0
+  """Tokens found in the cache of its worker when it was last admitted."""
   pages: dict[int, list[int]] = dataclasses.field(default_factory=dict)
   """Physical pages held, by worker."""
+  reused_pages: dict[int, int] = dataclasses.field(default_factory=dict)
+  """How many of them, from the first, a worker had already; none unsaid."""
   step: int | None = None
   """The run it is part of now, if any."""
   transfer: int | None = None

@@ -59,11 +59,12 @@ def test_a_good_run_has_no_problem():
          "cluster.pools[0].count: must be from 1 to 1024, got 0"),
         ({"strategy": {"kind": "chunkd"}},
          "strategy.kind: unknown strategy 'chunkd'; allowed: continuous,"
-         " static, chunked, disaggregated, or 'module:factory'; did you mean"
-         " 'chunked'?"),
+         " static, chunked, disaggregated, vllm_v1, or 'module:factory'; did"
+         " you mean 'chunked'?"),
         ({"strategy": {"router": "prefix_aware"}},
-         "strategy.router: 'prefix_aware' would change nothing: no worker keeps"
-         " a prefix cache yet; use 'least_outstanding_tokens'"),
+         "strategy.router: 'prefix_aware' would change nothing while"
+         " strategy.prefix_cache is off; use 'least_outstanding_tokens', or"
+         " turn it on"),
         ({"strategy": {"kind": "disaggregated"}},
          "cluster.split: disaggregated runs on workers of role P and D, such"
          " as '2P2D'; got '1C'"),

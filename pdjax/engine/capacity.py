@@ -13,6 +13,7 @@ from pdjax.config import (
     ConfigError,
     Pool,
     Run,
+    most_seqs,
     pages_for,
     place_of,
     pools_of,
@@ -251,7 +252,7 @@ def _limits(
 ) -> Limits:
   strategy, page_tokens = run.strategy, run.cluster.page_tokens
   longest = min(max(lengths), pool_pages * page_tokens)
-  seqs = pool.max_num_seqs or strategy.max_num_seqs
+  seqs = pool.max_num_seqs or most_seqs(strategy)
   rows = min(seqs, len(lengths), pool_pages)
   budget = min(
       strategy.max_num_batched_tokens or WHOLE_PROMPT_TOKENS,

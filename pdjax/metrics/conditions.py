@@ -28,7 +28,6 @@ def conditions(
     chip: str | None = None,
     chips: int | None = None,
     cost_profile: str | None = None,
-    prefix_cache: str = "off",
     weights: Mapping[str, str] | None = None,
     workers: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[str] = (),
@@ -41,7 +40,6 @@ def conditions(
     chip: kind of the devices used; None takes the pools' chips.
     chips: all chips used; None counts those of the pools.
     cost_profile: what the simulator's costs rest on.
-    prefix_cache: policy and state of prefix caching.
     weights: `file` and `sha256` of the weights; None where they are random.
     workers: what each worker turned out to have, by worker number, such as
       `pool_pages`; shown in its pool, instead of what was left unsaid there.
@@ -65,7 +63,7 @@ def conditions(
           "sampling": _sampling(run.sampling),
           "slo": slo_words(run.slo),
           "first_token_anchor": _anchor(run),
-          "prefix_cache": prefix_cache,
+          "prefix_cache": _prefix_cache(run.strategy),
           **{name: workload.get(name) for name in _WORKLOAD_CONTRACT},
       },
       "design": {
@@ -120,6 +118,12 @@ def flips(
 
 def _sign(a: float | None, b: float | None) -> int | None:
   return None if a is None or b is None else (a > b) - (a < b)
+
+
+def _prefix_cache(strategy: config.Strategy) -> str:
+  """Its policy, and its state when the run begins."""
+  on = "empty at the start; the page unused for longest goes first"
+  return on if strategy.prefix_cache else "off"
 
 
 def _anchor(run: config.Run) -> str | None:

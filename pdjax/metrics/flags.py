@@ -71,11 +71,11 @@ def doubts(
 
 
 def caveats(
-    workload: config.Workload, summary: Mapping[str, Any], facts: Facts
+    run: config.Run, summary: Mapping[str, Any], facts: Facts
 ) -> list[str]:
   """What right numbers do not speak for."""
   return [
-      *_from_workload(workload, facts), *_drain(summary),
+      *_from_workload(run, facts), *_drain(summary),
       *_anchor_flips(summary), *_not_judged(summary),
   ]
 
@@ -85,13 +85,14 @@ def is_sample(workload: config.Workload) -> bool:
   return workload.kind != "synthetic" and workload.path is None
 
 
-def _from_workload(workload: config.Workload, facts: Facts) -> list[str]:
+def _from_workload(run: config.Run, facts: Facts) -> list[str]:
   lines = []
-  if is_sample(workload):
+  if is_sample(run.workload):
     lines.append(
-        f"requests are the {workload.kind} SAMPLE made for pdjax, not the trace"
+        f"requests are the {run.workload.kind} SAMPLE made for pdjax, not the"
+        " trace"
     )
-  if (facts.prefix_reuse_share or 0) >= 0.005:
+  if not run.strategy.prefix_cache and (facts.prefix_reuse_share or 0) >= 0.005:
     lines.append(
         f"prefix reuse of {facts.prefix_reuse_share:.0%} ignored: prefix cache"
         " is off"

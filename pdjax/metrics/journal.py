@@ -89,6 +89,8 @@ class Journal:
   """Preemptions: the pages are gone."""
   blocks: Blocks
   moves: Moves
+  reuses: Marks
+  """Admissions that found a prefix cached; `flag` is its tokens."""
   transfer_starts: Marks
   transfer_ends: Marks
   """`flag` is 1 where the bytes arrived; paired with the starts. Transfers of
@@ -107,7 +109,7 @@ def read_journal(log: ev.Log) -> Journal:
   row_of = {arrived.request.id: row for row, arrived in enumerate(arrivals)}
   steps: dict[int, tuple[int, ev.Step]] = {}
   ended: list[tuple[int, ev.StepEnded]] = []
-  drops, refusals = [], []
+  drops, reuses, refusals = [], [], []
   late: set[int] = set()
   lanes, moves = _TransferSpans(row_of), MovesRead()
   marks: list[Noted] = []
@@ -129,6 +131,9 @@ def read_journal(log: ev.Log) -> Journal:
         late.add(entry.request)
       case ev.Preempt():
         drops.append((row_of[entry.request], at_ps, place, 0))
+      case ev.Reserve(cached_tokens=tokens):
+        if tokens:
+          reuses.append((row_of[entry.request], at_ps, place, tokens))
       case ev.Reject() | ev.Abort() | ev.Fail():
         kind = (ev.Reject, ev.Abort, ev.Fail).index(type(entry))
         kind += isinstance(entry, ev.Fail) and entry.request in late
@@ -143,6 +148,7 @@ def read_journal(log: ev.Log) -> Journal:
       drops=Marks.of(drops),
       blocks=read_blocks(marks, row_of, at_ps),
       moves=moves.made(at_ps),
+      reuses=Marks.of(reuses),
       transfer_starts=Marks.of(lanes.starts),
       transfer_ends=Marks.of(lanes.ends),
       refusals=Marks.of(refusals),

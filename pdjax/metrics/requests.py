@@ -194,8 +194,7 @@ def _basic(
   """What needs no time."""
   requests, rows = journal.requests, len(journal.requests)
   arrival_ps = np.array([r.arrival_ps for r in requests], np.int64)
-  lost = lives.cached_tokens.copy()
-  lost[np.searchsorted(lives.row, np.arange(rows), side="right") - 1] = 0
+  first = np.searchsorted(lives.row, np.arange(rows))
   return {
       "request": np.array([r.id for r in requests], np.int64),
       "state": _states(journal),
@@ -206,11 +205,20 @@ def _basic(
       "max_tokens": np.array([r.max_tokens for r in requests], np.int64),
       "output_tokens": tokens.output_tokens,
       "preemptions": np.bincount(journal.drops.row, minlength=rows),
-      "recomputed_tokens": np.bincount(lives.row, lost, rows).astype(np.int64),
+      "recomputed_tokens": _recomputed(lives, rows),
+      "reused_tokens": lives.reused_tokens[first],
       "prefilled_tokens": np.bincount(
           journal.members.row, journal.members.chunk_tokens, rows
       ).astype(np.int64),
   }
+
+
+def _recomputed(lives: Lives, rows: int) -> np.ndarray:
+  """Tokens that preemptions lost and no prefix cache had when it went on."""
+  again = np.flatnonzero(np.diff(lives.row) == 0)
+  lost = lives.cached_tokens[again]
+  lost -= np.minimum(lost, lives.reused_tokens[again + 1])
+  return np.bincount(lives.row[again], lost, rows).astype(np.int64)
 
 
 def _states(journal: Journal) -> np.ndarray:
@@ -316,5 +324,6 @@ _ORDER = (
     "transfer_wait_ns", "transfer_ns", "queue_decode_ns", "decode_ns",
     "preempted_ns", "hidden_transfer_ns", *(f"{name}_ns" for name in WAITS),
     "interference_ns", "preemptions", "recomputed_tokens", "prefilled_tokens",
+    "reused_tokens",
 )
 """Columns of a table and of `requests.parquet`, which adds `workers`."""

@@ -77,7 +77,7 @@ def summarize(
   summary |= facts.known() | _cost_of_tokens(summary, facts)
   doubtful = doubts(everyone, summary, facts)
   summary["doubtful"] = bool(doubtful)
-  summary["flags"] = doubtful + caveats(run.workload, summary, facts)
+  summary["flags"] = doubtful + caveats(run, summary, facts)
   summary["notes"] = notes(table, summary, run.slo)
   return summary
 
@@ -87,7 +87,7 @@ def chips_of(run: config.Run) -> int:
   return sum(p.count * p.layout.chips for p in config.pools_of(run))
 
 
-def _counts(table: RequestTable) -> dict[str, int]:
+def _counts(table: RequestTable) -> dict[str, int | float | None]:
   states = {s: int((table["state"] == s).sum()) for s in STATES}
   done = table.finished
   return {
@@ -98,6 +98,9 @@ def _counts(table: RequestTable) -> dict[str, int]:
       "total_output_tokens": int(table["output_tokens"][done].sum()),
       "preemptions": int(table["preemptions"].sum()),
       "recomputed_tokens": int(table["recomputed_tokens"].sum()),
+      "prefix_hit_rate": _ratio(
+          int(table["reused_tokens"].sum()), int(table["prompt_tokens"].sum())
+      ),
   }
 
 

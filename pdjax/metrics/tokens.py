@@ -29,8 +29,10 @@ class Lives:
   row: np.ndarray
   complete: np.ndarray
   """Whether its prefill was completed."""
+  reused_tokens: np.ndarray
+  """Tokens it found in a prefix cache."""
   cached_tokens: np.ndarray
-  """Tokens computed into its pages: what a preemption loses."""
+  """Tokens in its pages, found or computed: what a preemption loses."""
   last_chunk: np.ndarray
   """Its last prefill member; -1 where it has none."""
   drop_keys: np.ndarray
@@ -167,13 +169,18 @@ def read_lives(journal: Journal) -> Lives:
   is_chunk = members.chunk_tokens > 0
   made = np.where(is_chunk, 0, _made(journal))
   chunk_tokens = _sum(life, members.chunk_tokens, len(row))
+  reuses = journal.reuses
+  reused = _life_at(keys, reuses.row, reuses.place)
+  reused_tokens = _sum(reused, reuses.flag, len(row))
+  filled_tokens = reused_tokens + chunk_tokens
   last_chunk = np.full(len(row), -1, np.int64)
   last_chunk[life[is_chunk]] = np.flatnonzero(is_chunk)
   steps = np.where(is_chunk, 0, journal.runs.steps[members.run])
   return Lives(
       row,
-      _complete(journal, row, chunk_tokens, _sum(life, made, len(row))),
-      chunk_tokens + _sum(life, steps, len(row)),
+      _complete(journal, row, filled_tokens, _sum(life, made, len(row))),
+      reused_tokens,
+      filled_tokens + _sum(life, steps, len(row)),
       last_chunk,
       keys,
   )
@@ -199,16 +206,16 @@ def _made(journal: Journal) -> np.ndarray:
 def _complete(
     journal: Journal,
     row: np.ndarray,
-    chunk_tokens: np.ndarray,
+    filled_tokens: np.ndarray,
     decoded_tokens: np.ndarray,
 ) -> np.ndarray:
-  """Whether a life's chunks reach the prompt and the answer before it."""
+  """Whether a life's pages reach the prompt and the answer before it."""
   goal = np.array([r.prompt_tokens for r in journal.requests], np.int64)
   complete = np.zeros(len(row), bool)
   lives = np.searchsorted(row, np.arange(len(goal)))
   ends = np.searchsorted(row, np.arange(len(goal)), side="right")
   while len(lives):
-    complete[lives] = chunk_tokens[lives] == goal[row[lives]]
+    complete[lives] = filled_tokens[lives] == goal[row[lives]]
     goal[row[lives]] += complete[lives] + decoded_tokens[lives]
     again = lives + 1 < ends
     lives, ends = lives[again] + 1, ends[again]

@@ -39,6 +39,7 @@ class Admission:
       return self._block(progress, worker, "seqs")
     if pages is None:
       pages = worker.need_pages(progress)
+    pages = worker.new_pages(progress, pages)
     if not self.has_free(worker, pages + worker.margin_pages()):
       return self._block(progress, worker, "pages")
     return True
@@ -51,12 +52,17 @@ class Admission:
   def take(self, worker: Worker, pages: int) -> list[int]:
     """Takes pages, shortening runs as little as possible where it must.
 
+    With a prefix cache runs give back all that no step past recall needs: those
+    pages would go first.
+
     Raises:
       ValueError: `has_free` is false.
     """
     for lane, run in _long_runs(worker):
       short = pages - worker.pool.free_pages
-      if short > 0:
+      if worker.cache:
+        worker.shorten(run, self.settled(worker, lane, run))
+      elif short > 0:
         settled = self.settled(worker, lane, run)
         worker.shorten(run, _longest_freeing(worker, run, settled, short))
     return worker.pool.take(pages)

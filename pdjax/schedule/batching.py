@@ -49,7 +49,7 @@ class Continuous:
     budget_tokens = worker.spec.max_num_batched_tokens - taken_tokens
     prompts: list[tuple[int, int]] = []
     for progress in candidates(worker, world):
-      tokens = progress.target_tokens - progress.computed_tokens
+      tokens = worker.tokens_to_compute(progress)
       if prompts and tokens > budget_tokens:
         break
       yield from admit(progress, worker)
@@ -106,26 +106,14 @@ class Chunked:
 
   def batch(self, worker: Worker, world: World) -> Iterator[Command]:
     decodes = yield from make_room(worker)
-    chunks = yield from self._chunks(worker, world, len(decodes))
+    assert worker.spec.chunk_size is not None
+    budget_tokens = worker.spec.chunk_size - len(decodes)
+    offered = candidates(worker, world)
+    chunks = yield from chunks_within(budget_tokens, offered, worker)
     if chunks:
       yield Step(worker.id, prefill=chunks, decode=decodes)
     elif decodes:
       yield Step(worker.id, decode=decodes, repeats=UNTIL_INTERRUPTED)
-
-  def _chunks(
-      self, worker: Worker, world: World, num_decodes: int
-  ) -> Generator[Command, None, tuple[tuple[int, int], ...]]:
-    assert worker.spec.chunk_size is not None
-    budget_tokens = worker.spec.chunk_size - num_decodes
-    chunks: list[tuple[int, int]] = []
-    for progress in candidates(worker, world):
-      if budget_tokens <= 0:
-        break
-      yield from admit(progress, worker)
-      tokens = min(progress.remaining_prefill_tokens, budget_tokens)
-      chunks.append((progress.id, tokens))
-      budget_tokens -= tokens
-    return tuple(chunks)
 
 
 class ByWorker:
@@ -163,6 +151,21 @@ def admit(progress: Progress, worker: Worker) -> Iterator[Command]:
   """Reserves the pages of a prompt that holds none here yet."""
   if progress.id not in worker.prefilling:
     yield Reserve(progress.id, worker.id, worker.need_pages(progress))
+
+
+def chunks_within(
+    budget_tokens: int, offered: Iterator[Progress], worker: Worker
+) -> Generator[Command, None, tuple[tuple[int, int], ...]]:
+  """Admits and cuts the prompts on offer until the budget is used up."""
+  chunks: list[tuple[int, int]] = []
+  for progress in offered:
+    if budget_tokens <= 0:
+      break
+    yield from admit(progress, worker)
+    tokens = min(progress.remaining_prefill_tokens, budget_tokens)
+    chunks.append((progress.id, tokens))
+    budget_tokens -= tokens
+  return tuple(chunks)
 
 
 def make_room(

@@ -29,7 +29,7 @@ def start(world: World, command: ev.Command) -> ev.Command:
     case ev.Route():
       _route(world, command)
     case ev.Reserve():
-      _reserve(world, command)
+      return _reserve(world, command)
     case ev.Interrupt():
       _interrupt(world, command)
     case ev.Preempt():
@@ -59,23 +59,38 @@ def _route(world: World, command: ev.Route) -> None:
   world.touched.add(worker.id)
 
 
-def _reserve(world: World, command: ev.Reserve) -> None:
+def _reserve(world: World, command: ev.Reserve) -> ev.Reserve:
   progress = _live(world, command, command.request)
   worker = world.workers[command.worker]
   _allow(command.pages > 0, command, "no pages")
   _allow(worker.id not in progress.pages, command, "already holds pages")
-  free = world.has_free(worker, command.pages)
+  new_pages = worker.new_pages(progress, command.pages)
+  _allow(new_pages >= 0, command, "fewer pages than its prefix has here")
+  free = world.has_free(worker, new_pages)
   _allow(free, command, "too few pages free")
-  if progress.state is State.WAITING and progress.worker == worker.id:
-    worker.dequeue(progress)
-    worker.prefilling[progress.id] = progress
-    progress.state, progress.computed_tokens = State.PREFILL, 0
-  else:
-    worker.inbound[progress.id] = progress
+  shared = worker.share_cached(progress)
+  rest = world.admission.take(worker, command.pages - len(shared))
+  progress.pages[worker.id] = shared + rest
   worker.outstanding_tokens += progress.target_tokens
   world.admission.unblock(progress)
-  progress.pages[worker.id] = world.admission.take(worker, command.pages)
   world.touched.add(worker.id)
+  if progress.state is State.WAITING and progress.worker == worker.id:
+    cached_tokens = len(shared) * worker.spec.page_tokens
+    _admit(worker, progress, cached_tokens)
+    return dataclasses.replace(command, cached_tokens=cached_tokens)
+  worker.inbound[progress.id] = progress
+  return dataclasses.replace(command, cached_tokens=0)
+
+
+def _admit(worker: Worker, progress: Progress, cached_tokens: int) -> None:
+  """From the queue to those in prefill, with what the cache has."""
+  worker.dequeue(progress)
+  worker.prefilling[progress.id] = progress
+  progress.state = State.PREFILL
+  progress.computed_tokens = progress.reused_tokens = cached_tokens
+  found_again = min(progress.lost_tokens, cached_tokens)
+  progress.recomputed_tokens -= found_again
+  progress.lost_tokens = 0
 
 
 def _step(world: World, command: ev.Step) -> ev.Step:
@@ -142,8 +157,9 @@ def _transfer(world: World, command: ev.Transfer) -> ev.Transfer:
   source, target = (
       world.workers[command.source], world.workers[command.target],
   )
-  whole = (0, source.pages_for(progress.computed_tokens))
-  _allow(command.pages == whole, command, f"its pages are {whole}")
+  first = progress.reused_pages.get(target.id, 0)
+  whole = (first, source.pages_for(progress.computed_tokens))
+  _allow(command.pages == whole, command, f"the pages to move are {whole}")
   room = target.held(progress) >= whole[1]
   _allow(room, command, "too few pages reserved at the target")
   started = dataclasses.replace(command, transfer=world.next_transfer())
@@ -158,9 +174,10 @@ def _preempt(world: World, command: ev.Preempt) -> None:
   idle = progress.state in (State.PREFILL, State.DECODE)
   _allow(idle and progress.step is None, command, "not idle on a worker")
   worker = world.workers[typing.cast(int, progress.worker)]
-  world.leave(progress, worker)
+  world.drop(progress, worker)
   progress.preemptions += 1
-  progress.recomputed_tokens += progress.computed_tokens
+  progress.lost_tokens = progress.computed_tokens
+  progress.recomputed_tokens += progress.lost_tokens
   progress.computed_tokens = 0
   progress.target_tokens = (
       progress.request.prompt_tokens + progress.generated_tokens

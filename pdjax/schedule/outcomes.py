@@ -53,10 +53,15 @@ def _end_step(world: World, event: ev.StepEnded) -> None:
   world.touched.add(worker.id)
   finished = dict(event.finished)
   for decode in run.decodes:
+    made = finished.get(decode.id, event.steps)
+    cached = decode.computed_tokens
+    worker.remember(decode, cached, cached + made)
     decode.computed_tokens += event.steps
-    decode.generated_tokens += finished.get(decode.id, event.steps)
+    decode.generated_tokens += made
   for progress, tokens in zip(run.prompts, run.chunks, strict=True):
+    cached = progress.computed_tokens
     progress.computed_tokens += tokens
+    worker.remember(progress, cached, progress.computed_tokens)
     if not progress.remaining_prefill_tokens:
       _complete_prefill(world, worker, progress)
   for progress in (*run.prompts, *run.decodes):
@@ -110,6 +115,7 @@ def _end_transfer(world: World, event: ev.TransferEnded) -> None:
     world.handoffs[progress.id] = progress
   else:
     world.leave(progress, source)
+    target.remember(progress, 0, progress.computed_tokens)
     progress.worker, progress.state = target.id, State.DECODE
     target.decoding[progress.id] = progress
     world.touched.add(target.id)

@@ -132,8 +132,9 @@ def route(
 
 
 def hand_off(progress: Progress, target: Worker) -> Iterator[Command]:
-  """Reserves at the target and sends all pages of the prompt."""
+  """Reserves at the target and sends the pages it does not have yet."""
   assert progress.worker is not None
   yield Reserve(progress.id, target.id, target.need_pages(progress))
-  pages = target.pages_for(progress.computed_tokens)
-  yield Transfer(progress.id, progress.worker, target.id, (0, pages))
+  first = progress.reused_pages.get(target.id, 0)
+  end = target.pages_for(progress.computed_tokens)
+  yield Transfer(progress.id, progress.worker, target.id, (first, end))

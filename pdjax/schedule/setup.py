@@ -12,6 +12,7 @@ from pdjax.config import (
   Pool,
   Run,
   Strategy,
+  most_seqs,
   pools_of,
 )
 from pdjax.schedule.batching import Batching, ByWorker, Continuous, Static
@@ -25,6 +26,7 @@ from pdjax.schedule.policies import (
   nobody_joins,
 )
 from pdjax.schedule.routing import router
+from pdjax.schedule.vllm import VllmV1
 from pdjax.schedule.worker import WorkerSpec
 from pdjax.schedule.world import World
 from pdjax.userscode import users_code
@@ -44,12 +46,15 @@ def world_of(run: Run, pool_pages: Sequence[int]) -> World:
           role=pool.role,
           pool_pages=pages,
           page_tokens=cluster.page_tokens,
-          max_num_seqs=pool.max_num_seqs or strategy.max_num_seqs,
-          reserve_pages=cluster.reserve_pages,
+          max_num_seqs=pool.max_num_seqs or most_seqs(strategy),
+          reserve_pages=(
+              0 if strategy.kind == "vllm_v1" else cluster.reserve_pages
+          ),
           chunk_size=pool.chunk_size,
           max_num_batched_tokens=(
               strategy.max_num_batched_tokens or WHOLE_PROMPT_TOKENS
           ),
+          prefix_cache=bool(strategy.prefix_cache),
       )
       for index, (pool, pages) in enumerate(
           zip(worker_pools(run), pool_pages, strict=True)
@@ -77,6 +82,8 @@ def rule_of(strategy: Strategy) -> tuple[Batching, Joins]:
   if strategy.kind == "continuous":
     decode_first = strategy.priority == "decode_first"
     return Continuous(decode_first=decode_first), head_joins
+  if strategy.kind == "vllm_v1":
+    return VllmV1(), head_joins
   return ByWorker(), head_joins
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pdjax.config import WHOLE_PROMPT_TOKENS, pages_for
 from pdjax.events import Step
 from pdjax.pages import PageAllocator
+from pdjax.prefixcache import PageNames, PrefixCache
 from pdjax.request import Progress, Request
 
 
@@ -30,6 +31,8 @@ class WorkerSpec:
   chunk_size: int | None = None
   max_num_batched_tokens: int = WHOLE_PROMPT_TOKENS
   lanes: int = 1
+  prefix_cache: bool = False
+  """Whether pages stay findable after their request."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -83,14 +86,19 @@ class Worker:
   inbound: dict[int, Progress]
   """Pages reserved here, cache still elsewhere."""
   runs: list[Run | None]
+  cache: PrefixCache | None
+  """The pool again, if it keeps prefixes."""
+  names: PageNames
   outstanding_tokens: int = 0
   """Prompt and answer tokens, so far, of all requests waiting or held here."""
 
   @classmethod
-  def of(cls, spec: WorkerSpec) -> "Worker":
-    pool = PageAllocator(spec.pool_pages)
+  def of(cls, spec: WorkerSpec, names: PageNames) -> "Worker":
+    """A worker with an empty pool; `names` are those of all workers."""
+    cache = PrefixCache(spec.pool_pages) if spec.prefix_cache else None
     return cls(
-        spec, spec.role, pool, deque(), {}, {}, {}, {}, [None] * spec.lanes
+        spec, spec.role, cache or PageAllocator(spec.pool_pages), deque(), {},
+        {}, {}, {}, [None] * spec.lanes, cache, names,
     )
 
   @property
@@ -131,12 +139,68 @@ class Worker:
     answer_tokens = request.max_tokens if self.role != "P" else 0
     return self.pages_for(request.prompt_tokens + answer_tokens)
 
+  # The prefix cache, if there is one. ----------------------------------------
+
   def cached_prefix_tokens(self, request: Request) -> int:
     """Leading prompt tokens whose keys and values are kept here already.
 
-    None: no worker keeps pages beyond the end of their request.
+    Whole pages, and never the whole prompt: its last token must be computed.
     """
-    return 0
+    pages = self.cached_pages(request, request.prompt_tokens)
+    return len(pages) * self.spec.page_tokens
+
+  def cached_pages(self, request: Request, tokens: int) -> list[int]:
+    """Pages here that hold the first of a request's `tokens` tokens."""
+    if not self.cache:
+      return []
+    end = (tokens - 1) // self.spec.page_tokens
+    return self.cache.found(self.names.of(request, 0, end))
+
+  def new_pages(self, progress: Progress, pages: int) -> int:
+    """Free pages that a request takes which is to hold `pages` here.
+
+    Those of its prefix that somebody holds already cost nothing.
+    """
+    if not self.cache:
+      return pages
+    found = self.cached_pages(progress.request, progress.target_tokens)
+    return pages - self.cache.held_among(found)
+
+  def tokens_to_compute(self, progress: Progress) -> int:
+    """Tokens a prefill of it would take here now."""
+    if progress.id in self.prefilling or not self.cache:
+      return progress.remaining_prefill_tokens
+    found = self.cached_pages(progress.request, progress.target_tokens)
+    return progress.target_tokens - len(found) * self.spec.page_tokens
+
+  def share_cached(self, progress: Progress) -> list[int]:
+    """Holds what the cache has of a request's prefix, and says so."""
+    if not self.cache:
+      return []
+    found = self.cached_pages(progress.request, progress.target_tokens)
+    self.cache.share(found)
+    progress.reused_pages[self.id] = len(found)
+    return found
+
+  def remember(self, progress: Progress, before: int, tokens: int) -> None:
+    """Names the pages that filled as a request's tokens rose to `tokens`."""
+    C = self.spec.page_tokens
+    first, end = before // C, tokens // C
+    if not self.cache or first == end:
+      return
+    pages = progress.pages[self.id][first:end]
+    names = self.names.of(progress.request, first, end)
+    for page, name in zip(pages, names, strict=True):
+      self.cache.remember(page, name)
+
+  def forget(self, progress: Progress) -> None:
+    """Pages that only this request could find again are of no more use."""
+    if self.cache:
+      tokens = progress.request.prompt_tokens + progress.generated_tokens
+      end = self.pages_for(tokens)
+      self.cache.forget(self.names.own(progress.request, end))
+
+  # Pages. ---------------------------------------------------------------------
 
   def missing_pages(self, progress: Progress) -> int:
     """Pages a decode lacks for its next step: one or none."""
@@ -180,7 +244,7 @@ class Worker:
     Returns:
       The steps granted, perhaps 0; `run.repeats` says so too.
     """
-    free = self.pool.free_pages
+    free = self._grantable_pages(run, asked)
     steps = asked
     if self._grant_pages(run, asked) > free:
       steps = bisect.bisect_left(
@@ -197,6 +261,18 @@ class Worker:
         missing = pages_for(context + steps, C) - base
         decode.pages[self.id] += self.pool.take(missing)
     return steps
+
+  def _grantable_pages(self, run: Run, asked: int) -> int:
+    """Free pages a run may take at once.
+
+    It takes those of later steps before their time, so these must be of no use
+    to anybody: what a prefix cache can still find is evicted by the step that
+    needs the page, as if each step were a run.
+    """
+    if not self.cache:
+      return self.pool.free_pages
+    useless = self.cache.leading_unnamed(self._grant_pages(run, asked))
+    return max(useless, min(self._grant_pages(run, 1), self.pool.free_pages))
 
   def _grant_pages(self, run: Run, steps: int) -> int:
     """Pages that `steps` steps take beyond those held before the run."""
@@ -225,5 +301,5 @@ class Worker:
       pages = decode.pages[self.id]
       keep = max(base, pages_for(context + steps, C))
       if keep < len(pages):
-        self.pool.give(pages[keep:])
+        self.pool.put_back(pages[keep:])
         del pages[keep:]

@@ -8,6 +8,7 @@ only; true ones stay in the backend.
 from collections.abc import Callable, Sequence
 
 from pdjax.events import Command, Event, Log, Transfer
+from pdjax.prefixcache import PageNames
 from pdjax.request import Progress, Request, State
 from pdjax.schedule import orders, outcomes
 from pdjax.schedule.admission import Admission
@@ -21,7 +22,8 @@ class World:
   """All scheduler state. Policies read it; `apply` and `start` write it."""
 
   def __init__(self, specs: Sequence[WorkerSpec]):
-    self.workers = [Worker.of(spec) for spec in specs]
+    self.names = PageNames(specs[0].page_tokens)
+    self.workers = [Worker.of(spec, self.names) for spec in specs]
     self.progress: dict[int, Progress] = {}
     self.transfers: dict[int, Transfer] = {}
     """Those in flight, by number."""
@@ -84,8 +86,9 @@ class World:
     """Whether a request may take its pages on a worker now.
 
     need + reserve x (holders + 1) <= free, where need is `pages`, or else
-    covers its tokens and the first decode. Alone it needs no reserve, so the
-    oldest always fits. Notes `Blocked` in the log when the answer is no.
+    covers its tokens and the first decode; pages of its prefix that others hold
+    already are not needed again. Alone it needs no reserve, so the oldest
+    always fits. Notes `Blocked` in the log when the answer is no.
     """
     return self.admission.admits(worker, progress, pages)
 
@@ -113,11 +116,17 @@ class World:
   def give_back(self, progress: Progress, worker: Worker) -> None:
     """Frees a request's pages on a worker."""
     worker.pool.give(progress.pages.pop(worker.id))
+    progress.reused_pages.pop(worker.id, None)
     worker.outstanding_tokens -= progress.target_tokens
     self.touched.add(worker.id)
 
   def leave(self, progress: Progress, worker: Worker) -> None:
-    """Takes a request and its pages off a worker."""
+    """Takes a request and its pages off a worker, not to come back."""
+    worker.forget(progress)
+    self.drop(progress, worker)
+
+  def drop(self, progress: Progress, worker: Worker) -> None:
+    """Takes a request and its pages off a worker where it goes on waiting."""
     for group in worker.groups:
       group.pop(progress.id, None)
     self.give_back(progress, worker)
@@ -126,10 +135,12 @@ class World:
     """Ends a request and releases whatever it holds, wherever it is."""
     if progress.state is State.WAITING and progress.worker is not None:
       self.workers[progress.worker].dequeue(progress)
+      self.workers[progress.worker].forget(progress)
       self.touched.add(progress.worker)
     for index in list(progress.pages):
       self.leave(progress, self.workers[index])
     self.handoffs.pop(progress.id, None)
     self.admission.unblock(progress)
+    self.names.drop(progress.request)
     progress.state = state
     self.unfinished -= 1

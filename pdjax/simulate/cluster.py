@@ -17,6 +17,7 @@ from pdjax.config import (
     Model,
     Pool,
     Run,
+    most_seqs,
 )
 from pdjax.dtypes import BITS, Dtypes
 from pdjax.models.sizes import spec_of
@@ -168,7 +169,7 @@ def footprint(
 ) -> memory.Footprint:
   """What a worker of the pool keeps on its fullest chip."""
   strategy = run.strategy
-  max_num_seqs = pool.max_num_seqs or strategy.max_num_seqs
+  max_num_seqs = pool.max_num_seqs or most_seqs(strategy)
   prompt_tokens = (
       pool.chunk_size
       or strategy.max_num_batched_tokens

@@ -20,7 +20,10 @@ from pdjax.workload.clients import Behaviour, clients_of
 US = 10**6
 """Picoseconds in a microsecond: steps of these clusters take thousands."""
 
-COLOCATED = ("continuous", "decode first", "static", "chunked")
+BLOCK_TOKENS = 12
+"""No multiple of a page, so some pages lie in two blocks."""
+
+COLOCATED = ("continuous", "decode first", "static", "chunked", "vllm_v1")
 KINDS = (*COLOCATED, "disaggregated", "chunked prefill on P")
 ROUTERS = ("round_robin", "least_outstanding_tokens", "join_shortest_queue")
 
@@ -44,7 +47,7 @@ def run_config(
   settings = {
       "kind": names.get(kind, kind),
       "priority": "decode_first" if kind == "decode first" else None,
-      "chunk_size": 32 if "chunked" in kind else None,
+      "chunk_size": 32 if "chunked" in kind or kind == "vllm_v1" else None,
       "max_num_batched_tokens": 200,
       **strategy,
   }
@@ -99,7 +102,8 @@ def load_of(*rows: tuple[int, int, int]) -> Load:
 def loads(draw, max_size: int = 25) -> Load:
   """Up to `max_size` requests, some at one instant, some declaring too much.
 
-  In half of the loads clients give up and set deadlines.
+  In half of the loads clients give up and set deadlines. Prompts begin with
+  named blocks, of which there are few kinds.
   """
   limit = st.none()
   if draw(st.booleans()):
@@ -111,10 +115,13 @@ def loads(draw, max_size: int = 25) -> Load:
       st.integers(0, 20),
       limit,
       limit,
+      st.lists(st.integers(0, 1), max_size=8),
   )
   rows = draw(st.lists(row, min_size=1, max_size=max_size))
   at_us, requests, cancel_after_ps = 0, [], {}
-  for index, (gap_us, prompt, output, slack, gives_up, due) in enumerate(rows):
+  for index, (
+      gap_us, prompt, output, slack, gives_up, due, blocks
+  ) in enumerate(rows):
     at_us += gap_us
     if gives_up:
       cancel_after_ps[index] = gives_up * US
@@ -125,6 +132,8 @@ def loads(draw, max_size: int = 25) -> Load:
             prompt_tokens=prompt,
             max_tokens=output + slack,
             deadline_ps=(at_us + due) * US if due else None,
+            prefix_ids=tuple(blocks),
+            prefix_block_tokens=BLOCK_TOKENS if blocks else 0,
         )
     )
   outputs = tuple(output for _, _, output, *_ in rows)
@@ -147,6 +156,7 @@ def configs(draw) -> Run:
       reserve_pages=draw(st.sampled_from([0, 1, 3])),
       max_num_seqs=draw(st.sampled_from([2, 5, 64])),
       router=draw(st.sampled_from(ROUTERS)),
+      prefix_cache=draw(st.booleans()),
   )
 
 
@@ -186,6 +196,8 @@ def token_times(log: Log) -> dict[int, list[int]]:
       case _ if type(entry).__name__ == "Arrived":
         targets[entry.request.id] = entry.request.prompt_tokens
         left[entry.request.id] = entry.request.prompt_tokens
+      case _ if type(entry).__name__ == "Reserve":
+        left[entry.request] -= entry.cached_tokens
       case _ if type(entry).__name__ == "Preempt":
         made_so_far = len(times.get(entry.request, ()))
         left[entry.request] = targets[entry.request] + made_so_far

@@ -13,13 +13,23 @@ from tests.laws.cluster import load_of, run_config, serve_load
 
 
 def busy_load():
-  """Sixty requests, prompts of 20 to 140 tokens, close enough to queue."""
+  """Sixty requests, prompts of 20 to 140 tokens, close enough to queue.
+
+  Each begins like a third of the others.
+  """
   draw = random.Random(0)
   rows, at_us = [], 0
   for _ in range(60):
     at_us += draw.randint(0, 40_000)
     rows.append((at_us, draw.randint(20, 140), draw.randint(5, 40)))
-  return load_of(*rows)
+  load = load_of(*rows)
+  named = tuple(
+      dataclasses.replace(
+          request, prefix_ids=(request.id % 3,), prefix_block_tokens=16
+      )
+      for request in load.requests
+  )
+  return dataclasses.replace(load, requests=named)
 
 
 def seen(run):
@@ -41,6 +51,9 @@ COLOCATED = [
     ("continuous", "strategy.max_num_seqs", 2),
     ("continuous", "strategy.kind", "chunked"),
     ("continuous", "strategy.kind", "static"),
+    ("chunked", "strategy.kind", "vllm_v1"),
+    ("vllm_v1", "strategy.chunk_size", 64),
+    ("continuous", "strategy.prefix_cache", True),
     ("continuous", "strategy.priority", "decode_first"),
     ("static", "strategy.max_num_batched_tokens", 50),
     ("static", "strategy.max_num_seqs", 2),
@@ -85,6 +98,12 @@ def test_a_knob_changes_what_is_seen(kind, path, value):
   if value == "chunked":
     turned = set_field(turned, "strategy.chunk_size", 32)
   assert seen(run) != seen(turned), f"{path}={value} changes nothing"
+
+
+def test_a_router_may_ask_the_caches():
+  run = set_field(run_config("continuous", "2C"), "strategy.prefix_cache", True)
+  aware = set_field(run, "strategy.router", "prefix_aware")
+  assert seen(run) != seen(aware)
 
 
 def test_dealing_experts_out_changes_what_is_seen():

@@ -67,7 +67,7 @@ def test_one_request_alone_equals_the_closed_form(kind):
   log, _ = serve_load(run, load_of((7, 100, 30)))
   cost = cluster_of(run).costs[0]
   chunks = [100]
-  if "chunked" in kind:
+  if run.strategy.chunk_size:
     chunks = [32, 32, 32, 4]
   at_ps, done = 7 * 10**6, 0
   for chunk in chunks:

@@ -91,7 +91,7 @@ def test_offered_rate_and_drain_tail_by_hand():
   drain = "drain tail: throughput and goodput are below steady state"
   assert drain in summary["flags"]
   assert drain not in caveats(
-      RUN.workload, summary | {"duration": 1.1 * span_s}, Facts()
+      RUN, summary | {"duration": 1.1 * span_s}, Facts()
   )
 
 
