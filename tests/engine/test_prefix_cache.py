@@ -1,4 +1,4 @@
-"""Pages that stay for the next request: less is computed, tokens are the same."""
+"""Pages stay for the next request: less is computed, tokens are the same."""
 
 import dataclasses
 
