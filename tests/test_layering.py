@@ -20,6 +20,7 @@ BASE = {
     *TELLS,
 }
 SIZES = {"dtypes", "models.spec", "models.presets", "models.sizes", "memory"}
+POOLS = {"pages", "prefixcache"}
 MODEL_FILES = {
     f"models.{name}"
     for name in (
@@ -52,6 +53,7 @@ ALLOWED: dict[str, set[str]] = {
     "eventfile": {*BASE, "eventcolumns"},
     # Host arithmetic.
     "pages": set(),
+    "prefixcache": {"pages", "request"},
     "models.rope": set(),
     "models.spec": {"models.rope"},
     "models.presets": {"config", "models.rope", "models.spec", *TELLS},
@@ -69,8 +71,8 @@ ALLOWED: dict[str, set[str]] = {
     "foreign": {*BASE, "metrics", "eventfile"},
     "published": {*BASE, "metrics"},
     "compare": {*BASE, "metrics", "published", "report"},
-    "schedule": {*BASE, "pages"},
-    "simulate": {*BASE, *SIZES, "pages", "schedule"},
+    "schedule": {*BASE, *POOLS},
+    "simulate": {*BASE, *SIZES, *POOLS, "schedule"},
     "utilisation": {*BASE, *SIZES, "metrics", "schedule", "simulate"},
     "calibrate": {
         *BASE, *SIZES, "metrics", "schedule", "simulate", "workload", "engine",
@@ -85,7 +87,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "transfer": {"config", "kv", "mesh"},
     "engine": {
-        *BASE, *SIZES, "pages", "schedule", "workload", "mesh", "ops", "kv",
+        *BASE, *SIZES, *POOLS, "schedule", "workload", "mesh", "ops", "kv",
         "models", "transfer",
     },
     "aot": {
@@ -100,7 +102,7 @@ ALLOWED: dict[str, set[str]] = {
 JAX_FREE = {
     "config", "layout", "dtypes", "request", "segments", "events", "clients",
     "window", "eventcolumns", "eventfile", *TELLS, "schema", "literals",
-    "reads", "ranges", "checks", "pages", "models.rope", "models.spec",
+    "reads", "ranges", "checks", *POOLS, "models.rope", "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",
     "foreign", "published", "compare", "schedule", "simulate", "sweep",
     "utilisation",

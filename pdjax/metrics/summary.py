@@ -218,7 +218,8 @@ def _steps(table: RequestTable) -> dict[str, float | None]:
 def _lost_prefill(table: RequestTable) -> dict[str, int]:
   """Prompt tokens computed again, and computed for nothing."""
   done, computed = table.finished, table["prefilled_tokens"]
-  again = computed[done].sum() - table["prompt_tokens"][done].sum()
+  needed = table["prompt_tokens"] - table["reused_tokens"]
+  again = computed[done].sum() - needed[done].sum()
   return {
       "recomputed_prefill_tokens": int(again),
       "wasted_prefill_tokens": int(computed[~done].sum()),
