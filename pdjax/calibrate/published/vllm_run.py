@@ -1,0 +1,116 @@
+"""One real vLLM run, request by request, served again by its own rules.
+
+Three files: conditions and statistics (JSON), a row a request (CSV), the prefix
+blocks of each prompt (JSON lines). casys-kaist/LLMServingSim publishes them.
+Every request arrives when the engine queued it, has its own lengths and prefix,
+and the pool has as many pages as the engine reported. Nothing else of the run
+goes in.
+"""
+
+import csv
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from pdjax.config import Cluster, Model, Run, Strategy
+from pdjax.metrics.requests import RequestTable, request_table
+from pdjax.request import Request
+from pdjax.schedule.loop import serve
+from pdjax.schedule.setup import policy_of, world_of
+from pdjax.simulate.cluster import cluster_of
+from pdjax.simulate.scalars import Scalars
+from pdjax.workload.workload import Workload
+
+_PS_PER_S = 10**12
+_NS_PER_MS = 1e6
+
+
+@dataclasses.dataclass(frozen=True)
+class VllmRun:
+  """What was asked of the engine, and what came of it."""
+
+  name: str
+  run: Run
+  workload: Workload
+  measured_ms: Mapping[str, np.ndarray]
+  """ttft, tpot and e2el of each request."""
+  makespan_s: float
+  """From the first arrival to the last token."""
+
+  def simulated(self, scalars: Scalars | None = None) -> RequestTable:
+    """The same requests on the simulated engine."""
+    cluster = cluster_of(self.run, scalars)
+    load = self.workload
+    backend = cluster.backend(load.clients(), load.output_tokens)
+    world = world_of(self.run, cluster.pool_pages)
+    return request_table(serve(policy_of(self.run), backend, world))
+
+
+def read(folder: Path, name: str, *, preset: str, chip: str) -> VllmRun:
+  """The run `name`: `NAME.json`, `NAME.requests.csv`, `NAME.hash_ids.jsonl`.
+
+  Args:
+    folder: of the three files.
+    name: of the run.
+    preset: the model's, in `pdjax.models.presets`.
+    chip: that it ran on.
+  """
+  (said,) = json.loads((folder / f"{name}.json").read_text()).values()
+  rows = list(csv.DictReader((folder / f"{name}.requests.csv").open()))
+  blocks = (folder / f"{name}.hash_ids.jsonl").read_text().splitlines()
+  ids = [tuple(json.loads(line)["hash_ids"]) for line in blocks]
+  conditions = said["conditions"]
+  block_tokens = conditions["kv_cache"]["block_size"]
+  return VllmRun(
+      name=name,
+      run=_run(conditions, preset, chip),
+      workload=_workload(rows, ids, block_tokens),
+      measured_ms={
+          metric: np.array([float(row[column]) for row in rows])
+          for metric, column in (
+              ("ttft", "ttft_ms"), ("tpot", "tpot_ms"), ("e2el", "e2e_ms")
+          )
+      },
+      makespan_s=said["measured"]["makespan_s"],
+  )
+
+
+def _run(conditions: dict, preset: str, chip: str) -> Run:
+  cache, engine = conditions["kv_cache"], conditions["engine_kwargs"]
+  return Run(
+      model=Model(preset=preset),
+      cluster=Cluster(
+          split="1C",
+          tp=engine["tensor_parallel_size"],
+          chip=chip,
+          page_tokens=cache["block_size"],
+          kv_tokens=cache["num_kv_tokens"],
+      ),
+      strategy=Strategy(
+          kind="vllm_v1",
+          chunk_size=engine["max_num_batched_tokens"],
+          max_num_seqs=engine["max_num_seqs"],
+          prefix_cache=cache["enable_prefix_caching"],
+      ),
+  )
+
+
+def _workload(
+    rows: list[dict[str, str]], ids: list[tuple[int, ...]], block_tokens: int
+) -> Workload:
+  """Arrivals in order of queueing, which is that of the rows."""
+  requests = tuple(
+      Request(
+          id=index,
+          arrival_ps=round(float(row["queued_s"]) * _PS_PER_S),
+          prompt_tokens=int(row["input"]),
+          max_tokens=int(row["output"]),
+          prefix_ids=prefix,
+          prefix_block_tokens=block_tokens,
+      )
+      for index, (row, prefix) in enumerate(zip(rows, ids, strict=True))
+  )
+  return Workload(requests, tuple(int(row["output"]) for row in rows), {})
