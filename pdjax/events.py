@@ -11,10 +11,10 @@ nanoseconds. `worker`, `lane`, `request`, `run` and `transfer` are small
 integers; a run and a transfer are numbered in the order they start.
 """
 
-import dataclasses
 import typing
 from collections.abc import Iterator
 
+from pdjax.entry import entry
 from pdjax.request import Request
 from pdjax.segments import Segment
 
@@ -24,7 +24,7 @@ FORMAT_VERSION = 3
 # Events. -------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Arrived:
   """A request reached the scheduler; its intended arrival is in the request."""
 
@@ -32,7 +32,7 @@ class Arrived:
   request: Request
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class StepEnded:
   """A run is over after `steps` steps.
 
@@ -52,7 +52,7 @@ class StepEnded:
   finished: tuple[tuple[int, int], ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class TransferProgressed:
   """A transfer passed a stage: `gathered` (off the source) or `sent`."""
 
@@ -62,7 +62,7 @@ class TransferProgressed:
   stage: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class TransferEnded:
   """All bytes of a transfer are in the target's pages, or it failed."""
 
@@ -73,7 +73,7 @@ class TransferEnded:
   failure: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Cancelled:
   """The client no longer wants the answer of a request that has not ended."""
 
@@ -81,7 +81,7 @@ class Cancelled:
   request: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Deadline:
   """The deadline of a request that has not ended passed."""
 
@@ -89,7 +89,7 @@ class Deadline:
   request: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Woke:
   """The time asked for by a `Wake` has come."""
 
@@ -97,7 +97,7 @@ class Woke:
   asked_ps: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class WorkerLost:
   """A worker is gone with every page it held."""
 
@@ -105,7 +105,7 @@ class WorkerLost:
   worker: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class WorkerBack:
   """A lost worker is back with an empty pool."""
 
@@ -153,7 +153,7 @@ def delivery_key(event: Event) -> tuple[int, int, int]:
 # Commands. -----------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Route:
   """Puts a request into a worker's queue."""
 
@@ -161,7 +161,7 @@ class Route:
   worker: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Reserve:
   """Takes pages for a request on a worker.
 
@@ -180,7 +180,7 @@ UNTIL_INTERRUPTED = 2**31
 """Repeats of a decode run; the world lowers it to the first declared end."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Step:
   """One pass over prompt chunks and decodes, or `repeats` passes of decodes.
 
@@ -197,7 +197,7 @@ class Step:
   run: int = -1
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Interrupt:
   """Ends a worker's run at the next step that can still be recalled."""
 
@@ -205,7 +205,7 @@ class Interrupt:
   lane: int = 0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Transfer:
   """Moves a request's logical pages [first, last) from worker to worker.
 
@@ -220,14 +220,14 @@ class Transfer:
   transfer: int = -1
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Preempt:
   """Drops a request's pages on its worker; it recomputes there later."""
 
   request: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Release:
   """Gives back pages reserved for a request on a worker."""
 
@@ -235,7 +235,7 @@ class Release:
   worker: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Reject:
   """Refuses a request that can never be served."""
 
@@ -243,7 +243,7 @@ class Reject:
   reason: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Abort:
   """Ends a request its client gave up, now or when its step is over."""
 
@@ -251,7 +251,7 @@ class Abort:
   reason: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Fail:
   """Gives a request up that should have been served; otherwise as `Abort`."""
 
@@ -259,7 +259,7 @@ class Fail:
   reason: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Relabel:
   """Gives a worker another role."""
 
@@ -267,7 +267,7 @@ class Relabel:
   role: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Wake:
   """Asks for a `Woke` at a time."""
 
@@ -294,7 +294,7 @@ COMMANDS: tuple[type, ...] = typing.get_args(Command)
 # Marks. --------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Blocked:
   """A request cannot go on for want of a resource of a worker.
 
@@ -307,14 +307,14 @@ class Blocked:
   """`pages` or `seqs` (the batch limit)."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Unblocked:
   """A blocked request goes on, or has ended."""
 
   request: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class Settled:
   """A run's first `steps` steps were counted as taken when its pool was read.
 

@@ -44,7 +44,7 @@ class PageAllocator:
     taken = self._returned[len(self._returned) - again :]
     del self._returned[len(self._returned) - again :]
     taken.reverse()
-    return taken + self._fresh(pages - again)
+    return taken + self._fresh(pages - again) if pages > again else taken
 
   def _fresh(self, pages: int) -> list[int]:
     """Pages that were never handed out."""

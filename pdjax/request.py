@@ -69,9 +69,7 @@ class State(enum.Enum):
   FAILED = "failed"
 
 
-ENDED = frozenset(
-    {State.FINISHED, State.REJECTED, State.ABORTED, State.FAILED}
-)
+ENDED = (State.FINISHED, State.REJECTED, State.ABORTED, State.FAILED)
 
 
 @dataclasses.dataclass(slots=True, eq=False, repr=False)
@@ -105,18 +103,16 @@ class Progress:
   failed_transfers: int = 0
   fate: State | None = None
   """How it ends as soon as its step or transfer is over: it is given up."""
+  id: int = dataclasses.field(init=False)
+  priority: tuple[int, int] = dataclasses.field(init=False)
+  """First come, first served; the request's id breaks ties."""
+
+  def __post_init__(self):
+    self.id = self.request.id
+    self.priority = (self.request.arrival_ps, self.id)
 
   def __repr__(self) -> str:
     return f"Progress({self.id}, {self.state.value})"
-
-  @property
-  def id(self) -> int:
-    return self.request.id
-
-  @property
-  def priority(self) -> tuple[int, int]:
-    """First come, first served; the request's id breaks ties."""
-    return (self.request.arrival_ps, self.request.id)
 
   @property
   def remaining_prefill_tokens(self) -> int:

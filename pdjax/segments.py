@@ -6,11 +6,12 @@ amount a step; measured steps are one segment each.
 Units: `_ps` integer picoseconds.
 """
 
-import dataclasses
 from collections.abc import Iterable
 
+from pdjax.entry import entry
 
-@dataclasses.dataclass(frozen=True, slots=True)
+
+@entry
 class Segment:
   """Step times between two breakpoints: first, first + slope, and so on."""
 

@@ -7,7 +7,7 @@ shortens the run. So a run of r steps admits exactly what r single steps would.
 """
 
 import bisect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from pdjax.events import Blocked, Log, Settled, Unblocked
 from pdjax.request import Progress
@@ -58,6 +58,11 @@ class Admission:
     Raises:
       ValueError: `has_free` is false.
     """
+    if pages > worker.pool.free_pages:
+      self._take_back(worker, pages)
+    return worker.pool.take(pages)
+
+  def _take_back(self, worker: Worker, pages: int) -> None:
     for lane, run in _long_runs(worker):
       short = pages - worker.pool.free_pages
       if worker.cache:
@@ -65,7 +70,6 @@ class Admission:
       elif short > 0:
         settled = self.settled(worker, lane, run)
         worker.shorten(run, _longest_freeing(worker, run, settled, short))
-    return worker.pool.take(pages)
 
   def settled(self, worker: Worker, lane: int, run: Run) -> int:
     """Steps of a run past recall; asked of the backend once per event."""
@@ -76,8 +80,11 @@ class Admission:
       self._log.append(self.now_ps, mark)
     return run.settled
 
-  def let_go(self) -> Iterator[tuple[int, int, int]]:
+  def let_go(self) -> Iterable[tuple[int, int, int]]:
     """Runs held by `settled` since the last call, with their new length."""
+    return self._let_go() if self._held else ()
+
+  def _let_go(self) -> Iterator[tuple[int, int, int]]:
     held, self._held = self._held, []
     for worker, lane, run in held:
       run.settled = None

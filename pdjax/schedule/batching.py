@@ -147,10 +147,11 @@ def candidates(worker: Worker, world: World) -> Iterator[Progress]:
     yield (offered := head)
 
 
-def admit(progress: Progress, worker: Worker) -> Iterator[Command]:
+def admit(progress: Progress, worker: Worker) -> tuple[Command, ...]:
   """Reserves the pages of a prompt that holds none here yet."""
-  if progress.id not in worker.prefilling:
-    yield Reserve(progress.id, worker.id, worker.need_pages(progress))
+  if progress.id in worker.prefilling:
+    return ()
+  return (Reserve(progress.id, worker.id, worker.need_pages(progress)),)
 
 
 def chunks_within(
@@ -177,13 +178,23 @@ def make_room(
   is never preempted. Where it lacks a page all the same (others are on their
   way in), it sits the step out.
   """
-  while worker.next_step_pages() > worker.pool.free_pages:
+  while _pages_lack(worker):
     holders = [*worker.prefilling.values(), *worker.decoding.values()]
     victim = max(holders, key=lambda progress: progress.priority)
     if victim is min(holders, key=lambda progress: progress.priority):
       return tuple(fitting(worker))
     yield Preempt(victim.id)
   return tuple(worker.decoding)
+
+
+def _pages_lack(worker: Worker) -> bool:
+  """Whether the decodes need more pages for one step than are free."""
+  free_pages = worker.pool.free_pages
+  # None needs more than one.
+  return (
+      free_pages < len(worker.decoding)
+      and free_pages < worker.next_step_pages()
+  )
 
 
 def fitting(worker: Worker) -> Iterator[int]:

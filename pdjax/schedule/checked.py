@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pdjax.config import Role
-from pdjax.events import COMMANDS, Command
+from pdjax.events import COMMANDS, Command, Reserve, Route, Step
 from pdjax.schedule.worker import Worker
 
 ROLES: tuple[str, ...] = typing.get_args(Role)
@@ -29,6 +29,9 @@ def checked(command: Command, workers: Sequence[Worker]) -> Command:
     IllegalCommand: not a command, a field of the wrong type, or a worker, lane
       or role that there is not.
   """
+  plain = _PLAIN_KINDS.get(type(command))
+  if plain is not None and plain(command, len(workers)):
+    return command
   fields = _FIELDS.get(type(command))
   if fields is None:
     raise IllegalCommand(
@@ -89,6 +92,9 @@ def _short(value: Any) -> str:
 # Types. --------------------------------------------------------------------
 
 
+_INT = frozenset({int})
+
+
 def _whole(value: Any) -> int:
   if type(value) is int:
     return value
@@ -103,14 +109,18 @@ def _word(value: Any) -> str:
   return value if type(value) is str else str(value)
 
 
+def _are_plain(values: Any) -> bool:
+  return type(values) is tuple and _INT.issuperset(map(type, values))
+
+
 def _wholes(values: Iterable[Any]) -> tuple[int, ...]:
-  if type(values) is tuple and {int}.issuperset(map(type, values)):
-    return values
+  if _are_plain(values):
+    return typing.cast(tuple, values)
   return tuple(map(_whole, values))
 
 
 def _pair(value: Any) -> tuple[int, int]:
-  if type(value) is tuple and (*map(type, value),) == (int, int):
+  if _are_plain(value) and len(value) == 2:
     return value
   first, second = map(_whole, value)
   return first, second
@@ -148,4 +158,40 @@ _FIELDS: dict[type, list[tuple[str, Callable[[Any], Any], str]]] = {
 _NAMES: dict[type, frozenset[str]] = {
     kind: frozenset(name for name, *_ in fields)
     for kind, fields in _FIELDS.items()
+}
+
+
+# What is plain already, told cheaply for the kinds that are frequent. --------
+
+
+def _plain_route(command: Route, workers: int) -> bool:
+  return (
+      type(command.request) is int is type(command.worker)
+      and 0 <= command.worker < workers
+  )
+
+
+def _plain_reserve(command: Reserve, workers: int) -> bool:
+  return (
+      type(command.request) is int is type(command.worker)
+      and type(command.pages) is int
+      and 0 <= command.worker < workers
+  )
+
+
+def _plain_step(command: Step, workers: int) -> bool:
+  """On the first lane; others take the long way."""
+  return (
+      type(command.worker) is int is type(command.repeats)
+      and 0 <= command.worker < workers
+      and type(command.lane) is int is type(command.run)
+      and command.lane == 0
+      and _are_plain(command.decode)
+      and type(command.prefill) is tuple
+      and all(_are_plain(x) and len(x) == 2 for x in command.prefill)
+  )
+
+
+_PLAIN_KINDS: dict[type, Callable[[Any, int], bool]] = {
+    Route: _plain_route, Reserve: _plain_reserve, Step: _plain_step,
 }

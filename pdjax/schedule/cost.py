@@ -6,13 +6,13 @@ protocol and never the simulator behind it.
 Units: `_ps` integer picoseconds, `_tokens` tokens.
 """
 
-import dataclasses
 from typing import Protocol
 
+from pdjax.entry import entry
 from pdjax.segments import Segment
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@entry
 class StepShape:
   """A pass over prompt chunks and decodes, or `repeats` passes of decodes."""
 

@@ -41,25 +41,24 @@ class Decisions:
 
   def __init__(self, policy: Policy, event: Event, world: World):
     self._commands = asked(policy.decide, event, world)
-    self._left = 1000 + 100 * (world.unfinished + len(world.workers))
+    self._most = 1000 + 100 * (world.unfinished + len(world.workers))
 
-  def __iter__(self) -> Decisions:
-    return self
-
-  def __next__(self) -> Command:
+  def __iter__(self) -> Iterator[Command]:
+    left = self._most
     try:
-      command = next(self._commands)
-    except StopIteration:
-      raise
+      for command in self._commands:
+        if not left:
+          break
+        left -= 1
+        yield command
+      else:
+        return
     except Exception as error:
       raise _fault(error) from error
-    self._left -= 1
-    if self._left < 0:
-      raise PolicyFault(
-          f"{self._place()}commands for one event without an end, lately"
-          f" {command}"
-      )
-    return command
+    raise PolicyFault(
+        f"{self._place()}commands for one event without an end, lately"
+        f" {command}"
+    )
 
   def refused(self, error: IllegalCommand) -> IllegalCommand:
     """The refusal of the last command, with the place that yielded it."""

@@ -81,7 +81,7 @@ def serve(
     for worker, lane, repeats in world.admission.let_go():
       backend.resume(worker, lane, repeats)
     watch(event, world)
-    idle = isinstance(event, Woke) and not worked and not world.busy
+    idle = type(event) is Woke and not worked and not world.busy
     fruitless = fruitless + 1 if idle else 0
     if fruitless == FRUITLESS_WAKES:
       raise Stalled(f"{fruitless} timers in a row led to nothing{_left(world)}")
@@ -102,7 +102,7 @@ def _carry_out(
       raise decisions.refused(error) from error
     log.append(world.now_ps, started)
     backend.start(started, world)
-    worked = worked or not isinstance(started, Wake)
+    worked = worked or type(started) is not Wake
   return worked
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing
+from collections.abc import Callable
+from typing import Any
 
 from pdjax import events as ev
 from pdjax.request import Progress, State
@@ -21,38 +22,13 @@ def start(world: World, command: ev.Command) -> ev.Command:
     IllegalCommand: no command, or not allowed now; nothing has changed.
   """
   command = checked(command, world.workers)
-  match command:
-    case ev.Step():
-      return _step(world, command)
-    case ev.Transfer():
-      return _transfer(world, command)
-    case ev.Route():
-      _route(world, command)
-    case ev.Reserve():
-      return _reserve(world, command)
-    case ev.Interrupt():
-      _interrupt(world, command)
-    case ev.Preempt():
-      _preempt(world, command)
-    case ev.Release():
-      _release(world, command)
-    case ev.Reject():
-      _reject(world, command)
-    case ev.Abort():
-      _give_up(world, command, State.ABORTED)
-    case ev.Fail():
-      _give_up(world, command, State.FAILED)
-    case ev.Relabel():
-      world.workers[command.worker].role = command.role
-      world.touched.add(command.worker)
-    case ev.Wake():
-      _allow(command.at_ps > world.now_ps, command, "not in the future")
-  return command
+  return _ORDERS[type(command)](world, command) or command
 
 
 def _route(world: World, command: ev.Route) -> None:
   progress = _live(world, command, command.request)
-  _allow(progress.state is State.ARRIVED, command, "already routed")
+  if progress.state is not State.ARRIVED:
+    raise _illegal(command, "already routed")
   worker = world.workers[command.worker]
   progress.state, progress.worker = State.WAITING, worker.id
   worker.enqueue(progress)
@@ -62,12 +38,15 @@ def _route(world: World, command: ev.Route) -> None:
 def _reserve(world: World, command: ev.Reserve) -> ev.Reserve:
   progress = _live(world, command, command.request)
   worker = world.workers[command.worker]
-  _allow(command.pages > 0, command, "no pages")
-  _allow(worker.id not in progress.pages, command, "already holds pages")
+  if command.pages <= 0:
+    raise _illegal(command, "no pages")
+  if worker.id in progress.pages:
+    raise _illegal(command, "already holds pages")
   new_pages = worker.new_pages(progress, command.pages)
-  _allow(new_pages >= 0, command, "fewer pages than its prefix has here")
-  free = world.has_free(worker, new_pages)
-  _allow(free, command, "too few pages free")
+  if new_pages < 0:
+    raise _illegal(command, "fewer pages than its prefix has here")
+  if not world.has_free(worker, new_pages):
+    raise _illegal(command, "too few pages free")
   shared = worker.share_cached(progress)
   rest = world.admission.take(worker, command.pages - len(shared))
   progress.pages[worker.id] = shared + rest
@@ -77,9 +56,10 @@ def _reserve(world: World, command: ev.Reserve) -> ev.Reserve:
   if progress.state is State.WAITING and progress.worker == worker.id:
     cached_tokens = len(shared) * worker.spec.page_tokens
     _admit(worker, progress, cached_tokens)
-    return dataclasses.replace(command, cached_tokens=cached_tokens)
-  worker.inbound[progress.id] = progress
-  return dataclasses.replace(command, cached_tokens=0)
+  else:
+    cached_tokens = 0
+    worker.inbound[progress.id] = progress
+  return ev.Reserve(progress.id, worker.id, command.pages, cached_tokens)
 
 
 def _admit(worker: Worker, progress: Progress, cached_tokens: int) -> None:
@@ -95,23 +75,22 @@ def _admit(worker: Worker, progress: Progress, cached_tokens: int) -> None:
 
 def _step(world: World, command: ev.Step) -> ev.Step:
   worker = world.workers[command.worker]
-  _allow(worker.runs[command.lane] is None, command, "lane is busy")
+  if worker.runs[command.lane] is not None:
+    raise _illegal(command, "lane is busy")
   members = [*command.decode, *(request for request, _ in command.prefill)]
-  _allow(bool(members), command, "empty")
-  _allow(len(set(members)) == len(members), command, "a request twice")
-  decodes = [
-      _ready(command, worker.decoding, request) for request in command.decode
-  ]
-  prompts = [
-      _ready(command, worker.prefilling, request)
-      for request, _ in command.prefill
-  ]
+  if not members:
+    raise _illegal(command, "empty")
+  if len(set(members)) < len(members):
+    raise _illegal(command, "a request twice")
+  decodes = _ready(command, worker.decoding, members[: len(command.decode)])
+  prompts = _ready(command, worker.prefilling, members[len(command.decode) :])
   for progress, (_, tokens) in zip(prompts, command.prefill, strict=True):
-    fits = 0 < tokens <= progress.remaining_prefill_tokens
-    _allow(fits, command, f"request {progress.id} has not so many tokens left")
-    needed = worker.pages_for(progress.computed_tokens + tokens)
-    covered = needed <= worker.held(progress)
-    _allow(covered, command, f"request {progress.id} holds too few pages")
+    if not 0 < tokens <= progress.remaining_prefill_tokens:
+      reason = f"request {progress.id} has not so many tokens left"
+      raise _illegal(command, reason)
+    held_tokens = worker.held(progress) * worker.spec.page_tokens
+    if progress.computed_tokens + tokens > held_tokens:
+      raise _illegal(command, f"request {progress.id} holds too few pages")
   return _start_run(world, worker, command, decodes, prompts)
 
 
@@ -122,14 +101,18 @@ def _start_run(
     decodes: list[Progress],
     prompts: list[Progress],
 ) -> ev.Step:
-  _allow(command.repeats > 0, command, "no step asked for")
-  contexts = [decode.computed_tokens for decode in decodes]
-  bases = [len(decode.pages[worker.id]) for decode in decodes]
-  run = Run(command, 0, decodes, prompts, contexts, bases)
+  if command.repeats <= 0:
+    raise _illegal(command, "no step asked for")
   asked = 1 if prompts else command.repeats
-  asked = min([asked, *(decode.remaining_tokens for decode in decodes)])
+  contexts, bases = [], []
+  for decode in decodes:
+    contexts.append(decode.computed_tokens)
+    bases.append(len(decode.pages[worker.id]))
+    asked = min(asked, decode.request.max_tokens - decode.generated_tokens)
+  run = Run(command, 0, decodes, prompts, contexts, bases)
   repeats = worker.grant(run, asked)
-  _allow(repeats > 0, command, "pages do not cover one step")
+  if repeats <= 0:
+    raise _illegal(command, "pages do not cover one step")
   number = world.next_run()
   run.step = ev.Step(
       worker.id, command.prefill, command.decode, repeats, command.lane, number
@@ -144,7 +127,7 @@ def _interrupt(world: World, command: ev.Interrupt) -> None:
   worker = world.workers[command.worker]
   run = worker.runs[command.lane]
   if run is None:
-    raise IllegalCommand(f"{command}: nothing runs")
+    raise _illegal(command, "nothing runs")
   settled = world.admission.settled(worker, command.lane, run)
   worker.shorten(run, settled)
   run.interrupted = True
@@ -152,17 +135,23 @@ def _interrupt(world: World, command: ev.Interrupt) -> None:
 
 def _transfer(world: World, command: ev.Transfer) -> ev.Transfer:
   progress = _live(world, command, command.request)
-  _allow(progress.id in world.handoffs, command, "not waiting for a hand-off")
-  _allow(progress.worker == command.source, command, "not its source")
+  if progress.id not in world.handoffs:
+    raise _illegal(command, "not waiting for a hand-off")
+  if progress.worker != command.source:
+    raise _illegal(command, "not its source")
   source, target = (
       world.workers[command.source], world.workers[command.target],
   )
   first = progress.reused_pages.get(target.id, 0)
   whole = (first, source.pages_for(progress.computed_tokens))
-  _allow(command.pages == whole, command, f"the pages to move are {whole}")
-  room = target.held(progress) >= whole[1]
-  _allow(room, command, "too few pages reserved at the target")
-  started = dataclasses.replace(command, transfer=world.next_transfer())
+  if command.pages != whole:
+    raise _illegal(command, f"the pages to move are {whole}")
+  if target.held(progress) < whole[1]:
+    raise _illegal(command, "too few pages reserved at the target")
+  started = ev.Transfer(
+      progress.id, source.id, target.id, whole, command.layers,
+      world.next_transfer(),
+  )
   world.transfers[started.transfer] = started
   del world.handoffs[progress.id]
   progress.state, progress.transfer = State.TRANSFER, started.transfer
@@ -172,7 +161,8 @@ def _transfer(world: World, command: ev.Transfer) -> ev.Transfer:
 def _preempt(world: World, command: ev.Preempt) -> None:
   progress = _live(world, command, command.request)
   idle = progress.state in (State.PREFILL, State.DECODE)
-  _allow(idle and progress.step is None, command, "not idle on a worker")
+  if not idle or progress.step is not None:
+    raise _illegal(command, "not idle on a worker")
   worker = world.workers[typing.cast(int, progress.worker)]
   world.drop(progress, worker)
   progress.preemptions += 1
@@ -189,41 +179,74 @@ def _preempt(world: World, command: ev.Preempt) -> None:
 def _release(world: World, command: ev.Release) -> None:
   progress = _live(world, command, command.request)
   worker = world.workers[command.worker]
-  _allow(progress.id in worker.inbound, command, "no reservation there")
-  _allow(progress.transfer is None, command, "its pages are in flight")
+  if progress.id not in worker.inbound:
+    raise _illegal(command, "no reservation there")
+  if progress.transfer is not None:
+    raise _illegal(command, "its pages are in flight")
   del worker.inbound[progress.id]
   world.give_back(progress, worker)
 
 
 def _reject(world: World, command: ev.Reject) -> None:
   progress = _live(world, command, command.request)
-  _allow(progress.state is State.ARRIVED, command, "already routed")
+  if progress.state is not State.ARRIVED:
+    raise _illegal(command, "already routed")
   world.end(progress, State.REJECTED)
 
 
-def _give_up(world: World, command: ev.Abort | ev.Fail, fate: State) -> None:
+def _give_up(world: World, command: ev.Abort | ev.Fail) -> None:
+  fate = State.ABORTED if isinstance(command, ev.Abort) else State.FAILED
   progress = _live(world, command, command.request)
   progress.fate = progress.fate or fate
   if progress.step is None and progress.transfer is None:
     world.end(progress, progress.fate)
 
 
+def _relabel(world: World, command: ev.Relabel) -> None:
+  world.workers[command.worker].role = command.role
+  world.touched.add(command.worker)
+
+
+def _wake(world: World, command: ev.Wake) -> None:
+  if command.at_ps <= world.now_ps:
+    raise _illegal(command, "not in the future")
+
+
 def _live(world: World, command: ev.Command, request: int) -> Progress:
   progress = world.progress.get(request)
   if progress is None or progress.ended:
-    raise IllegalCommand(f"{command}: no such request, or it has ended")
+    raise _illegal(command, "no such request, or it has ended")
   return progress
 
 
 def _ready(
-    command: ev.Step, group: dict[int, Progress], request: int
-) -> Progress:
-  progress = group.get(request)
-  if progress is None or progress.step is not None:
-    raise IllegalCommand(f"{command}: request {request} is not ready for it")
-  return progress
+    command: ev.Step, group: dict[int, Progress], requests: list[int]
+) -> list[Progress]:
+  ready = []
+  for request in requests:
+    progress = group.get(request)
+    if progress is None or progress.step is not None:
+      raise _illegal(command, f"request {request} is not ready for it")
+    ready.append(progress)
+  return ready
 
 
-def _allow(condition: bool, command: ev.Command, reason: str) -> None:
-  if not condition:
-    raise IllegalCommand(f"{command}: {reason}")
+def _illegal(command: ev.Command, reason: str) -> IllegalCommand:
+  return IllegalCommand(f"{command}: {reason}")
+
+
+_ORDERS: dict[type, Callable[[World, Any], ev.Command | None]] = {
+    ev.Step: _step,
+    ev.Transfer: _transfer,
+    ev.Route: _route,
+    ev.Reserve: _reserve,
+    ev.Interrupt: _interrupt,
+    ev.Preempt: _preempt,
+    ev.Release: _release,
+    ev.Reject: _reject,
+    ev.Abort: _give_up,
+    ev.Fail: _give_up,
+    ev.Relabel: _relabel,
+    ev.Wake: _wake,
+}
+"""What each kind does; returns the command where it is granted otherwise."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import typing
+from collections.abc import Callable
+from typing import Any
 
 from pdjax import events as ev
-from pdjax.request import Progress, Request, State
+from pdjax.request import Progress, State
 from pdjax.schedule.worker import Run, Worker
 
 if typing.TYPE_CHECKING:
@@ -18,26 +20,29 @@ def apply(world: World, event: ev.Event) -> None:
   Raises:
     ValueError: the event does not fit the world.
   """
-  match event:
-    case ev.Arrived():
-      _arrive(world, event.request)
-    case ev.StepEnded():
-      _end_step(world, event)
-    case ev.TransferEnded():
-      _end_transfer(world, event)
-    case ev.Woke():
-      world.touched.update(range(len(world.workers)))
-    case ev.TransferProgressed():
-      pass
-    case ev.Cancelled() | ev.Deadline():
-      progress = world.progress.get(event.request)
-      if progress is None or progress.ended:
-        raise ValueError(f"{event}: no such request, or it has ended")
-    case _:
-      raise ValueError(f"no rule for {event}")
+  outcome = _OUTCOMES.get(type(event))
+  if outcome is None:
+    raise ValueError(f"no rule for {event}")
+  outcome(world, event)
 
 
-def _arrive(world: World, request: Request) -> None:
+def _progress(world: World, event: ev.TransferProgressed) -> None:
+  """Is of no interest to the world."""
+
+
+def _wake(world: World, event: ev.Woke) -> None:
+  world.touched.update(range(len(world.workers)))
+
+
+def _give_up(world: World, event: ev.Cancelled | ev.Deadline) -> None:
+  """The policy decides what becomes of the request."""
+  progress = world.progress.get(event.request)
+  if progress is None or progress.ended:
+    raise ValueError(f"{event}: no such request, or it has ended")
+
+
+def _arrive(world: World, event: ev.Arrived) -> None:
+  request = event.request
   if request.id in world.progress:
     raise ValueError(f"request {request.id} arrived twice")
   world.progress[request.id] = Progress(
@@ -52,21 +57,27 @@ def _end_step(world: World, event: ev.StepEnded) -> None:
   worker.shorten(run, event.steps)
   world.touched.add(worker.id)
   finished = dict(event.finished)
+  steps = event.steps
   for decode in run.decodes:
-    made = finished.get(decode.id, event.steps)
+    made = finished.get(decode.id, steps)
     cached = decode.computed_tokens
-    worker.remember(decode, cached, cached + made)
-    decode.computed_tokens += event.steps
+    decode.computed_tokens += steps
     decode.generated_tokens += made
-  for progress, tokens in zip(run.prompts, run.chunks, strict=True):
+    if worker.cache:
+      worker.remember(decode, cached, cached + made)
+  for progress, (_, tokens) in zip(run.prompts, run.step.prefill, strict=True):
     cached = progress.computed_tokens
     progress.computed_tokens += tokens
-    worker.remember(progress, cached, progress.computed_tokens)
-    if not progress.remaining_prefill_tokens:
+    if worker.cache:
+      worker.remember(progress, cached, progress.computed_tokens)
+    if progress.computed_tokens == progress.target_tokens:
       _complete_prefill(world, worker, progress)
   for progress in (*run.prompts, *run.decodes):
     progress.step = None
-    _settle_fate(world, progress, progress.id in finished)
+    if progress.id in finished:
+      world.end(progress, State.FINISHED)
+    elif progress.fate:
+      world.end(progress, progress.fate)
 
 
 def _run_of(world: World, event: ev.StepEnded) -> tuple[Worker, Run]:
@@ -92,13 +103,6 @@ def _complete_prefill(world: World, worker: Worker, progress: Progress) -> None:
     worker.decoding[progress.id] = progress
 
 
-def _settle_fate(world: World, progress: Progress, finished: bool) -> None:
-  if finished:
-    world.end(progress, State.FINISHED)
-  elif progress.fate:
-    world.end(progress, progress.fate)
-
-
 def _end_transfer(world: World, event: ev.TransferEnded) -> None:
   if event.transfer not in world.transfers:
     raise ValueError(f"{event} ends no transfer under way")
@@ -119,4 +123,17 @@ def _end_transfer(world: World, event: ev.TransferEnded) -> None:
     progress.worker, progress.state = target.id, State.DECODE
     target.decoding[progress.id] = progress
     world.touched.add(target.id)
-  _settle_fate(world, progress, finished=False)
+  if progress.fate:
+    world.end(progress, progress.fate)
+
+
+_OUTCOMES: dict[type, Callable[[World, Any], None]] = {
+    ev.Arrived: _arrive,
+    ev.StepEnded: _end_step,
+    ev.TransferEnded: _end_transfer,
+    ev.TransferProgressed: _progress,
+    ev.Cancelled: _give_up,
+    ev.Deadline: _give_up,
+    ev.Woke: _wake,
+}
+"""What each kind of event does to the world."""

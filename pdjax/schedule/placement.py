@@ -1,6 +1,6 @@
 """Placements: where a request prefills and where it decodes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from pdjax.events import (
@@ -29,11 +29,11 @@ TRANSFER_TRIES = 3
 class Placement(Protocol):
   """Moves requests to workers and between them."""
 
-  def place(self, event: Event, world: World) -> Iterator[Command]:
+  def place(self, event: Event, world: World) -> Iterable[Command]:
     """Routes what has just arrived."""
     ...
 
-  def move(self, world: World) -> Iterator[Command]:
+  def move(self, world: World) -> Iterable[Command]:
     """Sends what can be sent from worker to worker; asked twice an event."""
     ...
 
@@ -44,13 +44,13 @@ class Colocated:
   def __init__(self, router: Router):
     self._router = router
 
-  def place(self, event: Event, world: World) -> Iterator[Command]:
-    yield from end_unwanted(event, world)
+  def place(self, event: Event, world: World) -> Iterable[Command]:
     if isinstance(event, Arrived):
-      yield route(event, world, world.workers, self._router)
+      return (route(event, world, world.workers, self._router),)
+    return end_unwanted(event, world)
 
-  def move(self, world: World) -> Iterator[Command]:
-    return iter(())
+  def move(self, world: World) -> Iterable[Command]:
+    return ()
 
 
 class Disaggregated:
@@ -67,16 +67,19 @@ class Disaggregated:
     self._prefill_router = prefill_router
     self._decode_router = decode_router
 
-  def place(self, event: Event, world: World) -> Iterator[Command]:
-    yield from end_unwanted(event, world)
-    if isinstance(event, Arrived):
-      if any(world.could_hold(d, event.request) for d in world.with_role("D")):
-        workers = world.with_role("P")
-        yield route(event, world, workers, self._prefill_router)
-      else:
-        yield Reject(event.request.id, "longer than every D worker's pool")
+  def place(self, event: Event, world: World) -> Iterable[Command]:
+    if not isinstance(event, Arrived):
+      return end_unwanted(event, world)
+    request = event.request
+    if not any(world.could_hold(d, request) for d in world.with_role("D")):
+      return (Reject(request.id, "longer than every D worker's pool"),)
+    workers = world.with_role("P")
+    return (route(event, world, workers, self._prefill_router),)
 
-  def move(self, world: World) -> Iterator[Command]:
+  def move(self, world: World) -> Iterable[Command]:
+    return self._hand_offs(world) if world.handoffs else ()
+
+  def _hand_offs(self, world: World) -> Iterator[Command]:
     for progress in list(world.handoffs.values()):
       if progress.failed_transfers == TRANSFER_TRIES:
         yield Fail(progress.id, f"{TRANSFER_TRIES} transfers failed")
@@ -96,19 +99,23 @@ class Disaggregated:
     return None
 
 
-def end_unwanted(event: Event, world: World) -> Iterator[Command]:
+def end_unwanted(event: Event, world: World) -> Iterable[Command]:
   """Ends what its client cancelled or whose deadline passed.
 
   A request in a decode run is let go after the step in flight, one in a
   transfer when that is over.
   """
-  if isinstance(event, Cancelled):
-    yield Abort(event.request, "cancelled")
-  elif isinstance(event, Deadline):
-    yield Fail(event.request, "deadline passed")
-  else:
-    return
-  progress = world.progress[event.request]
+  match event:
+    case Cancelled():
+      return _end(event.request, Abort(event.request, "cancelled"), world)
+    case Deadline():
+      return _end(event.request, Fail(event.request, "deadline passed"), world)
+  return ()
+
+
+def _end(request: int, command: Command, world: World) -> Iterator[Command]:
+  yield command
+  progress = world.progress[request]
   if progress.step is not None and progress.worker is not None:
     yield from interrupt(world.workers[progress.worker])
 

@@ -1,6 +1,7 @@
 """Routers: which of several workers gets a request."""
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Protocol
 
 from pdjax.config import ConfigError
@@ -40,7 +41,7 @@ class LeastOutstandingTokens:
   """
 
   def rank(self, progress: Progress, workers: Sequence[Worker]) -> list[Worker]:
-    return sorted(workers, key=lambda w: (w.outstanding_tokens, w.id))
+    return sorted(workers, key=attrgetter("outstanding_tokens", "id"))
 
 
 class JoinShortestQueue:

@@ -91,6 +91,10 @@ class Worker:
   names: PageNames
   outstanding_tokens: int = 0
   """Prompt and answer tokens, so far, of all requests waiting or held here."""
+  id: int = dataclasses.field(init=False)
+
+  def __post_init__(self):
+    self.id = self.spec.id
 
   @classmethod
   def of(cls, spec: WorkerSpec, names: PageNames) -> "Worker":
@@ -102,22 +106,24 @@ class Worker:
     )
 
   @property
-  def id(self) -> int:
-    return self.spec.id
-
-  @property
   def free_lane(self) -> int | None:
     return self.runs.index(None) if None in self.runs else None
 
   @property
   def interruptible(self) -> bool:
     """Whether a run here has steps that can still be recalled."""
-    return any(run is not None and run.interruptible for run in self.runs)
+    for run in self.runs:
+      if run is not None and run.interruptible:
+        return True
+    return False
 
   @property
   def num_seqs(self) -> int:
     """Requests that hold pages here."""
-    return sum(map(len, self.groups))
+    return (
+        len(self.prefilling) + len(self.decoding)
+        + len(self.leaving) + len(self.inbound)
+    )
 
   @property
   def groups(self) -> tuple[dict[int, Progress], ...]:
@@ -136,8 +142,10 @@ class Worker:
 
   def most_pages(self, request: Request) -> int:
     """Pages of a request with the longest answer it declares; on P without."""
-    answer_tokens = request.max_tokens if self.role != "P" else 0
-    return self.pages_for(request.prompt_tokens + answer_tokens)
+    tokens = request.prompt_tokens
+    if self.role != "P":
+      tokens += request.max_tokens
+    return -(-tokens // self.spec.page_tokens)
 
   # The prefix cache, if there is one. ----------------------------------------
 
@@ -213,9 +221,10 @@ class Worker:
 
   def margin_pages(self) -> int:
     """Pages admission leaves free for the requests already here."""
-    if not self.num_seqs or self.role == "P":
+    seqs = self.num_seqs
+    if not seqs or self.role == "P":
       return 0
-    reserve = self.spec.reserve_pages * (self.num_seqs + 1)
+    reserve = self.spec.reserve_pages * (seqs + 1)
     return reserve or self.next_step_pages()
 
   def held_pages(self) -> Iterator[int]:
@@ -245,20 +254,23 @@ class Worker:
       The steps granted, perhaps 0; `run.repeats` says so too.
     """
     free = self._grantable_pages(run, asked)
-    steps = asked
-    if self._grant_pages(run, asked) > free:
+    steps, pages = asked, self._grant_pages(run, asked)
+    if pages > free:
       steps = bisect.bisect_left(
           range(1, asked + 1),
           True,
           key=lambda steps: self._grant_pages(run, steps) > free,
       )
+      pages = self._grant_pages(run, steps)
     run.repeats = steps
+    if not pages:
+      return steps
     C = self.spec.page_tokens
     for decode, context, base in zip(
         run.decodes, run.context_tokens, run.base_pages, strict=True
     ):
-      if context + steps > base * C:
-        missing = pages_for(context + steps, C) - base
+      missing = -(-(context + steps) // C) - base
+      if missing > 0:
         decode.pages[self.id] += self.pool.take(missing)
     return steps
 
@@ -276,14 +288,12 @@ class Worker:
 
   def _grant_pages(self, run: Run, steps: int) -> int:
     """Pages that `steps` steps take beyond those held before the run."""
-    C = self.spec.page_tokens
-    return sum(
-        -(-(context + steps) // C) - base
-        for context, base in zip(
-            run.context_tokens, run.base_pages, strict=True
-        )
-        if context + steps > base * C
-    )
+    C, pages = self.spec.page_tokens, 0
+    for context, base in zip(run.context_tokens, run.base_pages, strict=True):
+      missing = -(-(context + steps) // C) - base
+      if missing > 0:
+        pages += missing
+    return pages
 
   def unreached_pages(self, run: Run, steps: int) -> int:
     """Granted pages that the first `steps` steps of a run do not need."""
@@ -299,7 +309,7 @@ class Worker:
         run.decodes, run.context_tokens, run.base_pages, strict=True
     ):
       pages = decode.pages[self.id]
-      keep = max(base, pages_for(context + steps, C))
+      keep = max(base, -(-(context + steps) // C))
       if keep < len(pages):
         self.pool.put_back(pages[keep:])
         del pages[keep:]
