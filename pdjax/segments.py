@@ -6,6 +6,8 @@ amount a step; measured steps are one segment each.
 Units: `_ps` integer picoseconds.
 """
 
+import bisect
+import math
 from collections.abc import Iterable
 
 from pdjax.entry import entry
@@ -31,6 +33,20 @@ class Segment:
     """Time of step `index`, counted from 0."""
     return self.first_ps + index * self.slope_ps
 
+  def steps_within(self, passed_ps: int) -> int:
+    """How many of its steps are over after `passed_ps`, in integers exact."""
+    if passed_ps < 0:
+      return 0
+    if self.total_ps <= passed_ps:
+      return self.steps
+    slope, begin = self.slope_ps, 2 * self.first_ps - self.slope_ps
+    if slope > 0:  # n steps take (slope n^2 + begin n) / 2
+      root = math.isqrt(begin * begin + 8 * slope * passed_ps)
+      return (root - begin) // (2 * slope)
+    return bisect.bisect_right(
+        range(1, self.steps), passed_ps, key=self.elapsed_ps
+    )
+
 
 def elapsed_ps(segments: Iterable[Segment], steps: int) -> int:
   """Time of the first `steps` steps of a run.
@@ -48,10 +64,28 @@ def elapsed_ps(segments: Iterable[Segment], steps: int) -> int:
   return total_ps
 
 
+def steps_within(segments: Iterable[Segment], passed_ps: int) -> int:
+  """Steps of a run that are over `passed_ps` after it started.
+
+  >>> steps_within((Segment(2, 10), Segment(3, 20, 1)), 61)
+  4
+  """
+  total = 0
+  for segment in segments:
+    steps = segment.steps_within(passed_ps)
+    total += steps
+    if steps < segment.steps:
+      break
+    passed_ps -= segment.total_ps
+  return total
+
+
 def first_steps(
-    segments: Iterable[Segment], steps: int
+    segments: tuple[Segment, ...], steps: int
 ) -> tuple[Segment, ...]:
   """The segments of the first `steps` steps."""
+  if len(segments) == 1 and segments[0].steps == steps:
+    return segments
   kept = []
   for segment in segments:
     if not steps:

@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TELLS = {"unknown", "fieldtypes", "inputfile", "userscode"}
 """What says in words what is wrong with a value, a file, a user's code."""
 BASE = {
-    "config", "layout", "request", "segments", "events", "clients", "window",
+    "config", "layout", "request", "entry", "segments", "events", "clients",
+    "window",
     *TELLS,
 }
 SIZES = {"dtypes", "models.spec", "models.presets", "models.sizes", "memory"}
@@ -36,8 +37,9 @@ ALLOWED: dict[str, set[str]] = {
     "layout": set(),
     "dtypes": set(),
     "request": set(),
-    "segments": set(),
-    "events": {"request", "segments"},
+    "entry": set(),
+    "segments": {"entry"},
+    "events": {"entry", "request", "segments"},
     "clients": {"events"},
     "window": {"config"},
     "unknown": set(),
@@ -100,9 +102,10 @@ ALLOWED: dict[str, set[str]] = {
 """What each part may import besides itself. `cli` may import everything."""
 
 JAX_FREE = {
-    "config", "layout", "dtypes", "request", "segments", "events", "clients",
-    "window", "eventcolumns", "eventfile", *TELLS, "schema", "literals",
-    "reads", "ranges", "checks", *POOLS, "models.rope", "models.spec",
+    "config", "layout", "dtypes", "request", "entry", "segments", "events",
+    "clients", "window", "eventcolumns", "eventfile", *TELLS, "schema",
+    "literals", "reads", "ranges", "checks", *POOLS, "models.rope",
+    "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",
     "foreign", "published", "compare", "schedule", "simulate", "sweep",
     "utilisation",

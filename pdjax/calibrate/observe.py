@@ -71,7 +71,9 @@ class Observer(ReplayBackend):
   def start(self, command: Command, world: World) -> None:
     super().start(command, world)
     if isinstance(command, Step):
-      self._shapes[command.run] = shape_of(command, world)
+      started = world.workers[command.worker].runs[command.lane]
+      assert started is not None
+      self._shapes[command.run] = shape_of(started)
     if isinstance(command, Transfer):
       self._stages_ps[command.transfer] = [self._now_ps]
 

@@ -14,27 +14,39 @@ import heapq
 from collections.abc import Sequence
 from typing import Protocol
 
-from pdjax.clients import Clients
+from pdjax.clients import ClientEvent, Clients
 from pdjax.events import (
-    EVENTS,
-    Abort,
-    Command,
-    Event,
-    Fail,
-    Reject,
-    Step,
-    StepEnded,
-    Transfer,
-    TransferEnded,
-    TransferProgressed,
-    Wake,
-    Woke,
-    delivery_key,
+  EVENTS,
+  Abort,
+  Command,
+  Event,
+  Fail,
+  Interrupt,
+  Reject,
+  Reserve,
+  Route,
+  Step,
+  StepEnded,
+  Transfer,
+  TransferEnded,
+  TransferProgressed,
+  Wake,
+  Woke,
+  delivery_key,
 )
 from pdjax.schedule.cost import StepCost, StepShape
+from pdjax.schedule.worker import Run
 from pdjax.schedule.world import World
 from pdjax.simulate.lane import Lane, LaneRun
 from pdjax.simulate.links import Link, Links
+
+_ENDED = EVENTS.index(StepEnded)
+_PROGRESSED = EVENTS.index(TransferProgressed)
+
+Key = tuple[int, int, int]
+"""Of delivery: (time, kind, subject)."""
+_Pending = tuple[int, int, int, int, "Event | Lane"]
+"""A key, a running number, and an event or the lane whose run ends."""
 
 
 class WorkerCost(StepCost, Protocol):
@@ -69,9 +81,11 @@ class SimulatedBackend:
     self._ahead = dispatch_ahead
     self._lanes = [[Lane() for _ in range(lanes)] for _ in costs]
     self._transfers: dict[int, tuple[Transfer, int]] = {}
-    self._pending: list[tuple[tuple[int, int, int], int, Event]] = []
+    self._pending: list[_Pending] = []
     self._pushed = 0
-    self._now = (-1, 0, 0)
+    self._due: ClientEvent | None = None
+    self._due_key: Key = (-1, 0, 0)
+    self._now: Key = (-1, 0, 0)
     """Delivery key of the last event."""
 
   # What `serve` calls. -------------------------------------------------------
@@ -82,29 +96,31 @@ class SimulatedBackend:
     return self._clients.due() is not None
 
   def next_event(self) -> Event | None:
+    """The earliest of what is pending, on a link, or due from a client."""
     self._drop_outdated()
-    take, event = self._take_pending, None
+    key, take = None, self._take_pending
     if self._pending:
-      event = self._pending[0][2]
-    for other, take_other in (
-        (self._next_sent(), self._links.finish),
-        (self._clients.due(), self._clients.take),
-    ):
-      if other and (not event or delivery_key(other) < delivery_key(event)):
-        event, take = other, take_other
-    if event:
-      take()
-      self._now = delivery_key(event)
-      self._happen(event)
-    return event
-
-  def _take_pending(self) -> None:
-    heapq.heappop(self._pending)
+      key = self._pending[0][:3]
+    if (sent := self._links.next_completion()) is not None:
+      sent_key = (sent[0], _PROGRESSED, sent[1])
+      if key is None or sent_key < key:
+        key, take = sent_key, self._take_sent
+    if (due := self._clients.due()) is not None:
+      if due is not self._due:
+        self._due, self._due_key = due, delivery_key(due)
+      if key is None or self._due_key < key:
+        key, take = self._due_key, self._take_due
+    if key is None:
+      return None
+    self._now = key
+    return take()
 
   def start(self, command: Command, world: World) -> None:
     match command:
       case Step():
         self._start_step(command, world)
+      case Route() | Reserve() | Interrupt():
+        pass  # As all others that are not here; these are frequent.
       case Transfer():
         self._start_transfer(command, world)
       case Wake():
@@ -113,7 +129,7 @@ class SimulatedBackend:
         # An aborted request's run goes on, but its client has left.
         self._clients.ended(command.request, self._now[0])
       case _:
-        pass  # Nothing else means work.
+        pass
 
   def settle(self, worker: int, lane: int) -> int:
     run = self._lanes[worker][lane].run
@@ -131,46 +147,43 @@ class SimulatedBackend:
 
   def _start_step(self, command: Step, world: World) -> None:
     lane = self._lanes[command.worker][command.lane]
-    segments = self._costs[command.worker].step(shape_of(command, world))
+    started = world.workers[command.worker].runs[command.lane]
+    assert started is not None
     lane.run = LaneRun(
-        step=command,
-        started_ps=max(self._now[0], lane.free_ps),
-        segments=segments,
-        granted=command.repeats,
-        left_tokens=self._left_tokens(command, world),
-        ahead=self._ahead,
+        command,
+        max(self._now[0], lane.free_ps),
+        self._costs[command.worker].step(shape_of(started)),
+        command.repeats,
+        self._left_tokens(started),
+        self._ahead,
     )
     self._expect_end(lane)
 
-  def _left_tokens(
-      self, step: Step, world: World
-  ) -> tuple[tuple[int, int], ...]:
+  def _left_tokens(self, run: Run) -> tuple[tuple[int, int], ...]:
     """Requests for which a pass makes a token: decodes and last chunks."""
-    last_chunks = (
-        request
-        for request, tokens in step.prefill
-        if tokens == world.progress[request].remaining_prefill_tokens
-    )
-    return tuple(
-        (
-            request,
-            self._output_tokens[request]
-            - world.progress[request].generated_tokens,
-        )
-        for request in (*last_chunks, *step.decode)
-    )
+    makers = run.decodes
+    if run.prompts:
+      last_chunks = [
+          progress
+          for progress, tokens in zip(run.prompts, run.chunks, strict=True)
+          if tokens == progress.remaining_prefill_tokens
+      ]
+      makers = last_chunks + makers
+    truth = self._output_tokens
+    return tuple([(p.id, truth[p.id] - p.generated_tokens) for p in makers])
 
   def _expect_end(self, lane: Lane) -> None:
     """Puts the end of a lane's run where it now belongs."""
-    assert lane.run is not None
-    ended = lane.run.ended()
-    if ended != lane.ended:
-      lane.ended = ended
-      self._push(ended)
+    run = lane.run
+    assert run is not None
+    at_ps = run.boundary_ps(run.steps)
+    if lane.awaited is None or at_ps != lane.awaited_ps:
+      lane.awaited, lane.awaited_ps = self._pushed, at_ps
+      self._queue((at_ps, _ENDED, run.step.worker), lane)
 
   def _boundary_passed(self, worker: int) -> bool:
     """Whether a step of `worker` ending now comes before the current event."""
-    ends_now = (self._now[0], EVENTS.index(StepEnded), worker)
+    ends_now = (self._now[0], _ENDED, worker)
     return ends_now < self._now
 
   # Transfers. ----------------------------------------------------------------
@@ -190,14 +203,6 @@ class SimulatedBackend:
         )
     )
 
-  def _next_sent(self) -> TransferProgressed | None:
-    completion = self._links.next_completion()
-    if completion is None:
-      return None
-    at_ps, number = completion
-    command, _ = self._transfers[number]
-    return TransferProgressed(at_ps, number, command.request, "sent")
-
   def _copy(self, worker: int, copy_ps: int) -> int:
     """Charges a copy of pages to every lane; returns when all have done it."""
     passed = self._boundary_passed(worker)
@@ -210,60 +215,67 @@ class SimulatedBackend:
 
   # Events. -------------------------------------------------------------------
 
-  def _happen(self, event: Event) -> None:
-    """What an event sets off by itself, before the scheduler hears of it."""
-    match event:
-      case StepEnded():
-        self._lanes[event.worker][event.lane].clear()
-        for request, _ in event.finished:
-          self._clients.ended(request, event.at_ps)
-      case TransferProgressed(stage="gathered"):
-        command, size_bytes = self._transfers[event.transfer]
-        self._links.start(
-            event.transfer, command.source, command.target, size_bytes,
-            event.at_ps,
-        )
-      case TransferProgressed():
-        self._scatter(*self._transfers.pop(event.transfer))
-      case _:
-        pass
+  def _take_pending(self) -> Event:
+    *_, what = heapq.heappop(self._pending)
+    if isinstance(what, Lane):
+      return self._end_run(what)
+    if isinstance(what, TransferProgressed):
+      command, size_bytes = self._transfers[what.transfer]
+      self._links.start(
+          what.transfer, command.source, command.target, size_bytes, what.at_ps
+      )
+    return what
 
-  def _scatter(self, command: Transfer, size_bytes: int) -> None:
+  def _end_run(self, lane: Lane) -> StepEnded:
+    assert lane.run is not None
+    event = lane.run.ended()
+    lane.clear()
+    for request, _ in event.finished:
+      self._clients.ended(request, event.at_ps)
+    return event
+
+  def _take_sent(self) -> TransferProgressed:
+    at_ps, number = self._links.finish()
+    command, size_bytes = self._transfers.pop(number)
     copy_ps = self._costs[command.target].scatter_ps(size_bytes)
-    at_ps = self._copy(command.target, copy_ps)
-    self._push(
-        TransferEnded(at_ps, command.transfer, command.request, size_bytes)
-    )
+    over_ps = self._copy(command.target, copy_ps)
+    self._push(TransferEnded(over_ps, number, command.request, size_bytes))
+    return TransferProgressed(at_ps, number, command.request, "sent")
+
+  def _take_due(self) -> ClientEvent:
+    assert self._due is not None
+    due, self._due = self._due, None
+    self._clients.take()
+    return due
 
   def _push(self, event: Event) -> None:
-    """Queues an event; the count only keeps the heap from comparing events."""
+    self._queue(delivery_key(event), event)
+
+  def _queue(self, key: Key, what: Event | Lane) -> None:
+    """The count keeps the heap from comparing events, and names ends."""
+    heapq.heappush(self._pending, (*key, self._pushed, what))
     self._pushed += 1
-    heapq.heappush(
-        self._pending, (delivery_key(event), self._pushed, event)
-    )
 
   def _drop_outdated(self) -> None:
     """Takes ends of runs that were cut or delayed since off the heap."""
-    while self._pending:
-      event = self._pending[0][2]
-      if not isinstance(event, StepEnded):
+    pending = self._pending
+    while pending:
+      *_, number, what = pending[0]
+      if not isinstance(what, Lane) or what.awaited == number:
         return
-      if event is self._lanes[event.worker][event.lane].ended:
-        return
-      heapq.heappop(self._pending)
+      heapq.heappop(pending)
 
 
-def shape_of(step: Step, world: World) -> StepShape:
-  """What a step computes; a decode attends to its cache and its own token."""
-  progress = world.progress
-  contexts = tuple(progress[r].computed_tokens + 1 for r in step.decode)
+def shape_of(run: Run) -> StepShape:
+  """What a run computes as it starts; a decode attends to its cache and its
+  own token."""
+  prefill = ()
+  if run.prompts:
+    prefill = tuple([
+        (tokens, progress.computed_tokens)
+        for progress, tokens in zip(run.prompts, run.chunks, strict=True)
+    ])
+  contexts = tuple([context + 1 for context in run.context_tokens])
   return StepShape(
-      prefill=tuple(
-          (tokens, progress[request].computed_tokens)
-          for request, tokens in step.prefill
-      ),
-      decode_seqs=len(step.decode),
-      decode_context_tokens=sum(contexts),
-      repeats=step.repeats,
-      decode_contexts=contexts,
+      prefill, len(contexts), sum(contexts), run.repeats, contexts
   )

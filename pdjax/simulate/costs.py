@@ -64,6 +64,7 @@ class AnalyticalCost:
     remembered = functools.lru_cache(_CACHED_SHAPES)
     self._fixed_ps = remembered(self._price_fixed)
     self._decode_ps = remembered(self._price_decode)
+    self._prefill_ps = remembered(self._price_prefill)
 
   @property
   def peak_flops(self) -> int:
@@ -98,6 +99,8 @@ class AnalyticalCost:
     """Times of the shape's passes; see `StepCost.step`."""
     if not shape.prefill:
       pieces = attended(shape, self.spec.sliding_window)
+      if len(pieces) == 1:
+        return self._decode_run(shape.decode_seqs, pieces[0])
       return tuple(
           segment
           for piece in pieces
@@ -127,11 +130,7 @@ class AnalyticalCost:
     """(host, launches, all but attention, prefill's, decodes' attention)."""
     host_ps, launch_ps, fixed_ps = self._fixed_ps(shape.tokens, shape.rows)
     host_ps += len(shape.prefill) * ps_of(self.scalars.chunk_overhead_s)
-    kernels = self.kernels
-    prefill_ps = sum(
-        max(kernels.attention_ps(kernels.operators.prefill_attention(*chunk)))
-        for chunk in shape.prefill
-    )
+    prefill_ps = sum([self._prefill_ps(*chunk) for chunk in shape.prefill])
     decode_ps = 0
     if shape.decode_seqs:
       *_, math_ps, hbm_ps = self._decode_ps(shape.decode_seqs)
@@ -143,12 +142,21 @@ class AnalyticalCost:
     return host_ps, launch_ps, fixed_ps, prefill_ps, decode_ps
 
   def _decode_run(self, seqs: int, piece: Piece) -> tuple[Segment, ...]:
-    host_ps, launch_ps, fixed_ps, *attention_ps = self._decode_ps(seqs)
-    lines = [(host_ps + launch_ps, 0)]
-    for begin_ps, token_ps in zip(attention_ps, self._context_ps, strict=True):
-      first_ps = host_ps + fixed_ps + begin_ps + piece.context_tokens * token_ps
-      lines.append((first_ps, piece.growth * token_ps))
-    return upper(tuple(lines), piece.steps)
+    host_ps, launch_ps, fixed_ps, math_ps, hbm_ps = self._decode_ps(seqs)
+    math_token_ps, hbm_token_ps = self._context_ps
+    steps, context, growth = piece
+    begin_ps = host_ps + fixed_ps
+    lines = (
+        (host_ps + launch_ps, 0),
+        (begin_ps + math_ps + context * math_token_ps, growth * math_token_ps),
+        (begin_ps + hbm_ps + context * hbm_token_ps, growth * hbm_token_ps),
+    )
+    return upper(lines, steps)
+
+  def _price_prefill(self, tokens: int, context_tokens: int) -> int:
+    """Attention of one chunk."""
+    work = self.kernels.operators.prefill_attention(tokens, context_tokens)
+    return max(self.kernels.attention_ps(work))
 
   def _price_fixed(self, tokens: int, rows: int) -> tuple[int, int, int]:
     """(host, launches, kernels but attention) of a pass."""

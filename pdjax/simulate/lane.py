@@ -8,11 +8,10 @@ when it is over.
 Units: `_ps` integer picoseconds.
 """
 
-import bisect
 import dataclasses
 
 from pdjax.events import Step, StepEnded
-from pdjax.segments import Segment, elapsed_ps, first_steps
+from pdjax.segments import Segment, elapsed_ps, first_steps, steps_within
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -32,16 +31,21 @@ class LaneRun:
   copies_after: int = 0
   """The steps that the last copies follow, and the time of these copies."""
   copies_ps: int = 0
+  _true_end: int = dataclasses.field(init=False)
+  """Steps after which it ends at the latest, whatever is granted.
+
+  Steps dispatched ahead of the first true end of a request are still taken:
+  they make tokens for the others, and none for the one that has ended.
+  """
+
+  def __post_init__(self):
+    first = min([left for _, left in self.left_tokens], default=self.granted)
+    self._true_end = first + self.ahead
 
   @property
   def steps(self) -> int:
-    """Steps until the run ends: the grant, or the first true end.
-
-    Steps dispatched ahead of that end are still taken: they make tokens for
-    the other requests, and none for the one that has ended.
-    """
-    ends = [left + self.ahead for _, left in self.left_tokens]
-    return min([self.granted, *ends])
+    """Steps until the run ends: the grant, or the first true end."""
+    return min(self.granted, self._true_end)
 
   @property
   def over_ps(self) -> int:
@@ -59,9 +63,8 @@ class LaneRun:
     Where a step ends at this very instant, `boundary_passed` says whether the
     scheduler would have been told of it by now.
     """
-    finished = bisect.bisect_right(
-        range(1, self.granted + 1), now_ps, key=self.boundary_ps
-    )
+    finished = steps_within(self.segments, now_ps - self.started_ps)
+    finished = min(finished, self.granted)
     if finished and not boundary_passed:
       finished -= self.boundary_ps(finished) == now_ps
     return min(finished + 1 + self.ahead, self.granted)
@@ -87,11 +90,7 @@ class LaneRun:
         started_ps=self.started_ps,
         steps=steps,
         segments=first_steps(self.segments, steps),
-        finished=tuple(
-            (request, left)
-            for request, left in self.left_tokens
-            if left <= steps
-        ),
+        finished=tuple([told for told in self.left_tokens if told[1] <= steps]),
     )
 
 
@@ -100,8 +99,10 @@ class Lane:
   """What a worker does in one lane."""
 
   run: LaneRun | None = None
-  ended: StepEnded | None = None
-  """The event of the run's end; one made earlier no longer counts."""
+  awaited: int | None = None
+  """Which of the backend's pending events is its run's end."""
+  awaited_ps: int = 0
+  """When that is."""
   free_ps: int = 0
   """While no run is on: when the last work is over."""
 
@@ -117,7 +118,7 @@ class Lane:
     """The run is over."""
     assert self.run is not None
     self.free_ps = self.run.over_ps
-    self.run = self.ended = None
+    self.run = self.awaited = None
 
 
 def lengthened(

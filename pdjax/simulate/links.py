@@ -117,6 +117,8 @@ class Links:
     """The next completion, on a copy carried past the openings before it."""
     if not self._flows:
       return None
+    if len(self._flows) == 1:
+      return self._alone()
     ahead = self
     while True:
       opens_ps = ahead._next_opening()
@@ -134,11 +136,26 @@ class Links:
       ahead = ahead._copy() if ahead is self else ahead
       ahead._advance(opens_ps)
 
+  def _alone(self) -> tuple[int, int]:
+    """The completion of the only flow there is, open or not."""
+    ((number, flow),) = self._flows.items()
+    begins_ps = max(flow.opens_ps, self._now_ps)
+    return begins_ps - (-flow.left // self._most_rate(flow)), number
+
+  def _most_rate(self, flow: _Flow) -> int:
+    """Of a flow that shares neither end."""
+    return min(
+        self._links[flow.source].bandwidth_bytes_per_s,
+        self._links[flow.target].bandwidth_bytes_per_s,
+    )
+
   def _copy(self) -> "Links":
     copied = Links(self._links)
     copied._now_ps = self._now_ps
     copied._flows = {
-        number: dataclasses.replace(flow)
+        number: _Flow(
+            flow.source, flow.target, flow.left, flow.opens_ps, flow.rate
+        )
         for number, flow in self._flows.items()
     }
     return copied
@@ -162,6 +179,11 @@ class Links:
 
   def _share(self) -> None:
     """Gives the open flows their rates: the tightest end first."""
+    if len(self._flows) == 1:
+      (flow,) = self._flows.values()
+      if flow.opens_ps <= self._now_ps:
+        flow.rate = self._most_rate(flow)
+      return
     users: dict[tuple[str, int], list[_Flow]] = {}
     for flow in self._flows.values():
       if flow.opens_ps <= self._now_ps:

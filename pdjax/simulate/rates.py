@@ -30,6 +30,17 @@ def upper(
   Segment(steps=2, first_ps=10, slope_ps=1)
   Segment(steps=3, first_ps=12, slope_ps=2)
   """
+  first_ps, slope = max(lines)
+  last_ps = first_ps + (steps - 1) * slope
+  for other_ps, steep in lines:
+    if steep > slope and other_ps + (steps - 1) * steep >= last_ps:
+      return _pieces(lines, steps)
+  return (Segment(steps, first_ps, slope),)
+
+
+def _pieces(
+    lines: tuple[tuple[int, int], ...], steps: int
+) -> tuple[Segment, ...]:
   segments, at = [], 0
   while at < steps:
     # Largest here; on a tie the steepest, which stays the largest.
