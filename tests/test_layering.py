@@ -104,8 +104,6 @@ ALLOWED: dict[str, set[str]] = {
 JAX_FREE = {
     "config", "layout", "dtypes", "request", "entry", "segments", "events",
     "clients", "window", "eventcolumns", "eventfile", *TELLS, "schema",
-    "config", "layout", "dtypes", "request", "entry", "segments", "events",
-    "clients", "window", "eventcolumns", "eventfile", *TELLS, "schema",
     "literals", "reads", "ranges", "checks", *POOLS, "models.rope",
     "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",

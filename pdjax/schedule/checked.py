@@ -174,7 +174,7 @@ def _plain_route(command: Route, workers: int) -> bool:
 def _plain_reserve(command: Reserve, workers: int) -> bool:
   return (
       type(command.request) is int is type(command.worker)
-      and type(command.pages) is int
+      and type(command.pages) is int is type(command.cached_tokens)
       and 0 <= command.worker < workers
   )
 
