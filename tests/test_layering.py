@@ -69,7 +69,8 @@ ALLOWED: dict[str, set[str]] = {
     "memory": {"config", "dtypes", "layout", "models.spec"},
     "workload": {*BASE, "reads"},
     "metrics": BASE,
-    "report": {*BASE, "metrics", "eventfile"},
+    "report": {*BASE, "metrics", "eventfile", "schedule", "timeline"},
+    "timeline": {*BASE, "schedule"},
     "foreign": {*BASE, "metrics", "eventfile"},
     "published": {*BASE, "metrics"},
     "compare": {*BASE, "metrics", "published", "report"},
@@ -108,7 +109,7 @@ JAX_FREE = {
     "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",
     "foreign", "published", "compare", "schedule", "simulate", "sweep",
-    "utilisation",
+    "timeline", "utilisation",
 }
 USES_JAX = {"jax", "jaxlib", "flax", "optax", "orbax", "pdjax_kernels"}
 

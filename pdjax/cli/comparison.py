@@ -1,15 +1,15 @@
-"""What is over all runs of an experiment: summary, tables, checks, figures."""
+"""What is over all runs of an experiment: summary, tables, checks, report."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pdjax.cli import figures
+from pdjax.cli import report
 from pdjax.cli.finished import Finished
 from pdjax.cli.plan import Part, made_by
 from pdjax.cli.proof import proof
 from pdjax.report.tables import comparison
-from pdjax.sweep.store import FIGURES_LOCK
+from pdjax.sweep.store import REPORT_LOCK
 
 Say = Callable[[str], None]
 
@@ -27,15 +27,19 @@ def compare(part: Part, runs: Mapping[str, Path], say: Say) -> None:
   for line in part.store.write_summary(_description(part)):
     say(f"! left out of the summary, damaged: {line}")
   finished = _finished(part, runs)
-  if not finished:
-    return
+  if finished:
+    _show(finished, say)
+  with part.store.locked(REPORT_LOCK):
+    # The last command to get here shows what all have done.
+    page = report.remake(part.store.folder)
+  if page:
+    say(f"\nreport: {page}")
+
+
+def _show(finished: list[Finished], say: Say) -> None:
   say("\n" + comparison([one.shown() for one in finished]))
   if checks := proof([(one.label, one.folder) for one in finished]):
     say("\n" + checks)
-  with part.store.locked(FIGURES_LOCK):
-    # Looked for again: the last command to get here shows what all have done.
-    finished = _finished(part, runs)
-    figures.draw(part.name, finished, part.store.folder / "figures")
 
 
 def _finished(part: Part, runs: Mapping[str, Path]) -> list[Finished]:

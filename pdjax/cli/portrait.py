@@ -1,4 +1,4 @@
-"""A trace in words, and the curves of its figure."""
+"""A trace in words, and its figure."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ import numpy as np
 
 from pdjax import config
 from pdjax.metrics.percentiles import needed
+from pdjax.report.chart import Axis, Chart, Line, Panel
 from pdjax.workload import build
 from pdjax.workload.arrivals import PS_PER_S
 from pdjax.workload.fits import TAIL, fits_of
@@ -22,26 +23,6 @@ BIN_S = 10
 
 Reuse = Sequence[tuple[float, float]]
 """Of `pdjax.workload.reuse.reuse_curve`."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Curve:
-  """A line of a panel."""
-
-  x: np.ndarray
-  y: np.ndarray
-  label: str
-  dashed: bool = False
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Panel:
-  """One set of axes."""
-
-  x: str
-  y: str
-  curves: tuple[Curve, ...]
-  log_x: bool = False
 
 
 def built(workload: config.Workload, trace: Trace) -> Workload:
@@ -95,18 +76,23 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     )
 
 
-def panels(load: Workload, reuse: Reuse) -> list[Panel]:
+def chart(name: str, load: Workload, reuse: Reuse) -> Chart:
   """Arrivals over time, lengths with their fits, prefix reuse if any."""
   drawn = [_arrival_panel(load)] if _span_s(load) else []
   drawn += [_length_panel(load, name) for name in ("prompt", "output")]
   if reuse:
-    size, share = np.array(reuse).T
+    size, share = np.array(reuse, np.float64).T
     drawn.append(Panel(
-        x="prefix cache (tokens)", y="share of prompt tokens found",
-        curves=(Curve(x=size, y=share, label="least recently used"),),
-        log_x=True,
+        x=Axis(label="prefix cache (tokens)", log=True),
+        y=Axis(label="share of prompt tokens found", low=0),
+        marks=(Line(
+            label="least recently used", style=0, x=size, y=share, marked=False,
+        ),),
     ))
-  return drawn
+  return Chart(
+      name="workload", title=name, panels=tuple(drawn),
+      answers="When do requests come, and how long are they?",
+  )
 
 
 def _lengths(load: Workload, name: str) -> np.ndarray:
@@ -172,25 +158,27 @@ def _reuse(reuse: Reuse) -> Iterator[str]:
 def _arrival_panel(load: Workload) -> Panel:
   counts = _counts(load)
   return Panel(
-      x="time (s)", y="requests per second",
-      curves=(Curve(
-          x=np.arange(len(counts)) * BIN_S, y=counts / BIN_S,
-          label=f"mean of {BIN_S} s",
+      x=Axis(label="time (s)", low=0), y=Axis(label="requests/s", low=0),
+      marks=(Line(
+          label=f"mean of {BIN_S} s", style=0, marked=False,
+          x=np.arange(len(counts)) * float(BIN_S), y=counts / BIN_S,
       ),),
   )
 
 
 def _length_panel(load: Workload, name: str) -> Panel:
   """The share of longer ones would hide the body; quantiles show both."""
-  tokens = np.sort(_lengths(load, name))
+  tokens = np.sort(_lengths(load, name)).astype(float)
   shares = (np.arange(len(tokens)) + 0.5) / len(tokens)
-  curves = [Curve(x=tokens, y=shares, label="trace")]
+  lines = [Line(label="trace", style=0, x=tokens, y=shares, marked=False)]
   shown = np.linspace(0.005, max(TAIL, 1 - 0.5 / len(tokens)), 200)
-  for fit in fits_of(tokens):
-    curves.append(
-        Curve(x=fit.quantile(shown), y=shown, label=fit.name, dashed=True)
-    )
+  for style, fit in enumerate(fits_of(tokens), start=1):
+    lines.append(Line(
+        label=fit.name, style=style, x=np.asarray(fit.quantile(shown)), y=shown,
+        marked=False,
+    ))
   return Panel(
-      x=f"{name} tokens", y="share of requests up to it",
-      curves=tuple(curves), log_x=True,
+      x=Axis(label=f"{name} tokens", log=True),
+      y=Axis(label="share of requests up to it", low=0, high=1),
+      marks=tuple(lines),
   )

@@ -109,7 +109,7 @@ def _kind(path: str) -> str:
 
 def _describe(workload: config.Workload, folder: Path) -> Iterator[str]:
   from pdjax.cli import portrait
-  from pdjax.report.loads import draw
+  from pdjax.report import paper
   from pdjax.workload.reuse import reuse_curve
   from pdjax.workload.traces import read
 
@@ -119,10 +119,9 @@ def _describe(workload: config.Workload, folder: Path) -> Iterator[str]:
   yield from portrait.lines(workload, trace, built, reuse)
   name = Path(workload.path or "").stem
   try:
-    folder.mkdir(parents=True, exist_ok=True)
-    figure = draw(
-        folder / f"{name}.workload.png", name,
-        portrait.panels(built, reuse),
+    (figure,) = paper.write(
+        portrait.chart(name, built, reuse), folder / f"{name}.workload",
+        ["png"],
     )
   except OSError as error:
     raise ConfigError([f"--output_dir={folder}: {error.strerror}"]) from None

@@ -1,7 +1,7 @@
 """The folder of an experiment's results.
 
     <experiment>/
-      experiment.json  summary.json  summary.csv  figures/
+      experiment.json  summary.json  summary.csv  report.html
       runs/<slug>-<id>/      one finished cell
       failed/<slug>-<id>/    config.json, status.json with the message, log.txt
 
@@ -28,10 +28,11 @@ from pdjax.sweep import jsonfile, runfiles, temporary
 from pdjax.sweep.cells import Cell
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-_LOCK, FIGURES_LOCK = ".lock", ".lock-figures"
-"""The second for the figures, which take long to draw."""
+_LOCK, REPORT_LOCK = ".lock", ".lock-report"
+"""The second for the report, which takes longer to make."""
 _OWN = (
-    "experiment.json", "summary.json", "summary.csv", _LOCK, FIGURES_LOCK,
+    "experiment.json", "summary.json", "summary.csv", "report.html", _LOCK,
+    REPORT_LOCK,
 )
 
 

@@ -48,8 +48,7 @@ def test_one_run_writes_the_whole_layout(command, folder):
       "summary.json", "requests.parquet", "events.parquet",
   }
   assert files(folder / "results/x") >= {
-      "experiment.json", "summary.json", "summary.csv",
-      "figures/latency.png",
+      "experiment.json", "summary.json", "summary.csv", "report.html",
   }
   (row,) = rows(folder)
   assert row["label"] == "continuous" and row["completed"] == 10

@@ -1,0 +1,132 @@
+"""Folders of results as reports read them: an experiment's, or one run's."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from pdjax import schema
+from pdjax.config import ConfigError
+from pdjax.report.record import Failed, Record
+from pdjax.sweep import jsonfile, runfiles
+from pdjax.sweep.store import runs_of
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Results:
+  """What stands in a folder."""
+
+  folder: Path
+  name: str
+  question: str = ""
+  records: tuple[Record, ...] = ()
+  failed: tuple[Failed, ...] = ()
+  single: bool = False
+  """Whether the folder is that of one run."""
+
+
+def results_of(folder: Path) -> list[Results]:
+  """Of a run, of an experiment, or of each experiment in a folder.
+
+  Raises:
+    ConfigError: there are no results, or they cannot be read.
+  """
+  if not folder.is_dir():
+    raise ConfigError([f"{folder}: no such folder"])
+  if _is_run(folder):
+    record = record_of(folder)
+    return [Results(
+        folder=folder, name=record.label, records=(record,), single=True
+    )]
+  if _is_experiment(folder):
+    return [_experiment(folder)]
+  inside = sorted(path for path in folder.iterdir() if _is_experiment(path))
+  if not inside:
+    raise ConfigError([
+        f"{folder}: no results; expected the folder of an experiment, with"
+        " experiment.json, or of one run, with config.json and summary.json"
+    ])
+  return [_experiment(path) for path in inside]
+
+
+def _is_run(folder: Path) -> bool:
+  return all(
+      (folder / name).is_file()
+      for name in ("config.json", "summary.json", "conditions.json")
+  )
+
+
+def _is_experiment(folder: Path) -> bool:
+  return (folder / "experiment.json").is_file()
+
+
+def _experiment(folder: Path) -> Results:
+  """What cannot be read is among the failures."""
+  told = jsonfile.read_object(folder / "experiment.json")
+  cells = told.get("cells")
+  order = {
+      str(cell.get("cell")): place
+      for place, cell in enumerate(cells if isinstance(cells, list) else ())
+  }
+  found = [
+      (order.get(str(runfiles.status_of(path).get("cell")), len(order)), path)
+      for path in runs_of(folder)
+      if not runfiles.damage(path, by_content=False)
+  ]
+  records, failed = [], []
+  for _, path in sorted(found):
+    try:
+      records.append(record_of(path))
+    except ConfigError as error:  # of another version
+      failed.append(
+          Failed(label=path.name, message="; ".join(error.errors), folder=path)
+      )
+  return Results(
+      folder=folder, name=str(told.get("name", folder.name)),
+      question=str(told.get("question", "")), records=tuple(records),
+      failed=(*failed, *_failures(folder / "failed")),
+  )
+
+
+def record_of(folder: Path) -> Record:
+  """A finished run.
+
+  Raises:
+    ConfigError: a file of it cannot be read, or is another version's.
+  """
+  read = {
+      name: _object(folder / f"{name}.json")
+      for name in ("config", "summary", "conditions")
+  }
+  status = runfiles.status_of(folder)
+  try:
+    asked = schema.run_from_tree(read["config"])
+  except ConfigError as error:
+    raise ConfigError([
+        f"{folder / 'config.json'}: {line}" for line in error.errors
+    ]) from None
+  return Record(
+      label=str(status.get("label") or folder.name), folder=folder, asked=asked,
+      repeat=status.get("repeat") or 0,
+      provenance=jsonfile.read_object(folder / "provenance.json"), **read,
+  )
+
+
+def _object(path: Path) -> dict[str, Any]:
+  found = jsonfile.read_object(path)
+  if not found:
+    raise ConfigError([f"{path}: cannot be read"])
+  return found
+
+
+def _failures(folder: Path) -> list[Failed]:
+  if not folder.is_dir():
+    return []
+  told = [(path, runfiles.status_of(path)) for path in sorted(folder.iterdir())]
+  return [
+      Failed(
+          label=str(status.get("label", path.name)), folder=path,
+          message=str(status.get("message", "")),
+      )
+      for path, status in told
+      if path.is_dir() and not path.name.startswith(".")
+  ]

@@ -1,0 +1,69 @@
+"""Goodput per chip of every design, as bars."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from pdjax.report.capacity import Goodput
+from pdjax.report.chart import Axis, Bars, Chart, Panel
+from pdjax.report.study import Study
+
+_MOST = 24
+"""Bars; more are in the table."""
+
+
+def chart(study: Study, found: Sequence[Goodput]) -> Chart:
+  """Each design's goodput, the largest first.
+
+  Args:
+    found: of all designs that could be judged.
+  """
+  head = Chart(
+      name="goodput", kind=study.kind, title="Goodput per chip", wide=True,
+      answers="Which design serves the most requests per chip within the SLO?",
+  )
+  if not found:
+    why = "the runs have no SLO" if not study.slo["terms"] else (
+        "the SLO could not be judged in any run"
+    )
+    return dataclasses.replace(head, absent=why)
+  shown = sorted(found, key=lambda one: one.value, reverse=True)[:_MOST]
+  bars = tuple(_bar(row, one) for row, one in enumerate(shown))
+  what = "highest rate that kept the SLO" if study.under_load else (
+      "good requests over the whole run"
+  )
+  panel = Panel(
+      x=Axis(label=f"{what} (requests/s/chip)", low=0), marks=bars,
+      y=Axis(label="", names=tuple(one.design.label for one in shown)),
+  )
+  return dataclasses.replace(
+      head, panels=(panel,), notes=tuple(_notes(study, found))
+  )
+
+
+def _bar(row: int, one: Goodput) -> Bars:
+  return Bars(
+      label="", style=one.design.style, row=np.array([row]),
+      begin=np.zeros(1), end=np.array([one.value]),
+      low=np.array([one.low]), high=np.array([one.high]),
+      hollow=np.array([one.at.doubtful]), texts=(
+          f"{one.design.label} {one.note}".strip(),
+      ),
+  )
+
+
+def _notes(study: Study, found: Sequence[Goodput]) -> list[str]:
+  notes = []
+  if study.under_load:
+    notes.append(
+        "A line reaches to the lowest rate that missed the SLO; without one"
+        " the SLO was kept at every rate tried."
+    )
+  elif any(one.bounded for one in found):
+    notes.append("Lines are 95 % intervals over seeds.")
+  if any(one.at.doubtful for one in found):
+    notes.append("Hollow bars rest on flagged runs.")
+  if len(found) > _MOST:
+    notes.append(f"{len(found) - _MOST} more designs are in the table.")
+  return notes

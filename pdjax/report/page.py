@@ -1,0 +1,97 @@
+"""A report as one HTML file that needs nothing else: no network, no server."""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from pdjax.report import marks, runtable, slolines, svg
+from pdjax.report.chart import Chart, Panel
+from pdjax.report.figures import Figures
+from pdjax.report.heading import workload_words
+from pdjax.report.palette import COLOURS, DARK
+from pdjax.report.record import Failed, Record
+
+MADE_FROM = "pdjax-made-from"
+"""Name of the page's note of what it shows."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Report:
+  """What a page shows."""
+
+  name: str
+  question: str = ""
+  records: Sequence[Record]
+  failed: Sequence[Failed] = ()
+  figures: Sequence[Figures] = ()
+  more_studies: int = 0
+  """Studies that are in the table alone."""
+  command: str = ""
+  """Makes the report again, with figures for print."""
+  made_from: str = ""
+
+
+def html_of(report: Report) -> str:
+  """The page's text; equal reports are equal bytes."""
+  import jinja2
+
+  environment = jinja2.Environment(
+      autoescape=True, trim_blocks=True, lstrip_blocks=True,
+      keep_trailing_newline=True,
+      undefined=jinja2.StrictUndefined,
+      loader=jinja2.FunctionLoader(_file),
+  )
+  environment.filters |= {
+      "svg": _svg, "sample": _sample, "slo": slolines.sentence,
+      "tabs": _tabs, "workload": workload_words, "anchor": anchor,
+  }
+  return environment.get_template("page.html").render(
+      report=report, style=_file("page.css"), script=_file("page.js"),
+      colours=list(zip(COLOURS, DARK, strict=True)),
+      table=runtable.table_of(report.records), made_from_name=MADE_FROM,
+      differences=runtable.differences(report.records),
+      conditions=[_conditions(one) for one in report.figures],
+  )
+
+
+def _file(name: str) -> str:
+  return resources.files("pdjax.report").joinpath(name).read_text("utf-8")
+
+
+def _svg(panel: Panel, chart: Chart):
+  from markupsafe import Markup
+
+  return Markup(svg.drawn(panel, wide=chart.wide))
+
+
+def _sample(mark):
+  from markupsafe import Markup
+
+  return Markup(marks.sample(mark))
+
+
+def _tabs(chart: Chart) -> list[str]:
+  return list(dict.fromkeys(p.tab for p in chart.panels if p.tab))
+
+
+def anchor(*words: object) -> str:
+  """An id within the page."""
+  text = "-".join(map(str, words))
+  return f"a{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+
+
+def _conditions(figures: Figures) -> Mapping[str, Any]:
+  """A study's contract, flat; what differs between its runs says so."""
+  runs = figures.study.runs
+  names = dict.fromkeys(name for run in runs for name in run.contract)
+  return {name: _values(name, runs) for name in names}
+
+
+def _values(name: str, runs: Sequence[Record]) -> str:
+  each = list(dict.fromkeys(
+      runtable.word(run.contract.get(name)) for run in runs
+  ))
+  shown = ", ".join(each[:6])
+  return shown if len(each) <= 6 else f"{shown}, … ({len(each)} values)"

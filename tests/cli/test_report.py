@@ -1,0 +1,137 @@
+"""`python -m pdjax.report`: a page of an experiment, of a run, of failures."""
+
+import dataclasses
+import gzip
+import json
+import re
+
+import pytest
+
+from pdjax.cli import report
+from pdjax.cli.experiment import main as experiment
+from tests.cli.conftest import CONFIG
+
+SWEEP = (
+    "--sweep=workload.rate=10,40", "--config.slo.ttft_s=0.05",
+    "--config.slo.tpot_s=0.02",
+)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+  """The folder of an experiment with two designs at two rates."""
+  place = tmp_path_factory.mktemp("swept")
+  (place / "x.py").write_text(CONFIG.replace(
+      '"cluster": {"chip": "h100-sxm", "split": "2C"},',
+      '"cluster": {"chip": "h100-sxm"}, "sweep": {"cases": ('
+      '{"name": "2C", "cluster.split": "2C", "strategy.kind": "chunked"},'
+      '{"name": "1P1D", "cluster.split": "1P1D",'
+      ' "strategy.kind": "disaggregated"})},',
+  ))
+  status = experiment([
+      f"--config={place / 'x.py'}", f"--output_dir={place / 'results'}",
+      *SWEEP,
+  ])
+  assert status == 0
+  return place / "results/x"
+
+
+def test_an_experiment_ends_with_its_page(swept):
+  text = (swept / "report.html").read_text()
+  assert text.startswith("<!doctype html>") and text.endswith("</html>\n")
+  for name in (
+      "goodput", "latency_by_rate", "attainment_by_rate", "latency_cdf",
+      "attainment_by_slo_scale", "pareto", "roofline", "breakdown",
+      "time_series", "gantt", "workload",
+  ):
+    assert f'data-name="{name}"' in text, name
+  for name in ("chunk_by_rate", "split_frontier"):
+    assert f'data-absent="{name}"' in text, name
+  assert "SLO: TTFT ≤ 0.05 s and TPOT ≤ 0.02 s for 90% of requests" in text
+  assert "python -m pdjax.cli.cell" in text  # how to repeat a run
+  assert not re.search(r'(src|href|url)\s*[=(]\s*"?(https?:)?//', text)
+  assert not (swept / "figures").exists()
+
+
+def test_a_page_of_the_same_runs_stays(swept, monkeypatch):
+  page = swept / "report.html"
+  before = page.read_text()
+  monkeypatch.setattr(report, "write", None)
+  assert report.remake(swept) == page
+  monkeypatch.undo()
+  page.write_text(before[:-30])
+  assert report.remake(swept) == page and page.read_text() == before
+
+
+def test_figures_are_written_with_their_data(swept, tmp_path, monkeypatch):
+  keep = ("attainment_by_rate",)
+  made = report._report
+
+  def few(found):
+    told = made(found)
+    figures = [
+        dataclasses.replace(
+            one, charts=tuple(c for c in one.charts if c.name in keep)
+        )
+        for one in told.figures
+    ]
+    return dataclasses.replace(told, figures=figures)
+
+  monkeypatch.setattr(report, "_report", few)
+  assert report.main([str(swept), f"--output_dir={tmp_path}"]) == 0
+  names = {path.name for path in (tmp_path / "figures").iterdir()}
+  assert names == {"made_from.json"} | {
+      f"{name}.{kind}" for name in keep for kind in ("svg", "png", "pdf", "csv")
+  }
+  png = tmp_path / "figures/attainment_by_rate.png"
+  assert png.read_bytes().startswith(b"\x89PNG")
+  data = (tmp_path / "figures/attainment_by_rate.csv").read_text()
+  assert "simulated," in data and ",1P1D," in data
+  # Another report there drops them.
+  assert report.main(
+      [str(swept), f"--output_dir={tmp_path}", "--figures=none"]
+  ) == 0
+  assert list((tmp_path / "figures").iterdir()) == []
+
+
+def test_one_run_has_a_page_and_a_trace(swept, tmp_path, capsys):
+  run = next((swept / "runs").glob("1P1D*"))
+  assert report.main(
+      [str(run), f"--output_dir={tmp_path}", "--figures=none"]
+  ) == 0
+  assert capsys.readouterr().out.split() == [
+      str(tmp_path / "report.html"), str(tmp_path / "trace.json.gz"),
+  ]
+  trace = json.loads(gzip.decompress(
+      (tmp_path / "trace.json.gz").read_bytes()
+  ))
+  assert {e["ph"] for e in trace["traceEvents"]} == {*"MXstfC"}
+  text = (tmp_path / "report.html").read_text()
+  assert 'data-name="gantt"' in text
+
+
+def test_failures_alone_make_a_page(tmp_path):
+  kept = tmp_path / "failed/one-0123"
+  kept.mkdir(parents=True)
+  (tmp_path / "experiment.json").write_text('{"name": "x", "cells": []}')
+  (kept / "status.json").write_text(json.dumps({
+      "label": "one", "state": "failed", "message": "<script>alert(1)",
+  }))
+  assert report.main([str(tmp_path), "--figures=none"]) == 0
+  text = (tmp_path / "report.html").read_text()
+  assert "No run finished" in text
+  assert "&lt;script&gt;alert(1)" in text and "<script>alert" not in text
+
+
+@pytest.mark.parametrize("arguments, told", [
+    (["nowhere"], "nowhere: no such folder"),
+    ([], "expected one DIR, got 0"),
+    (["a", "--figure=png"], "did you mean '--figures'"),
+    (["a", "--figures=jpg"], "'jpg' is no kind; allowed: svg, png, pdf, none"),
+    ([".", "--figures=none"], ".: no results; expected the folder"),
+])
+def test_mistakes_are_a_line(arguments, told, tmp_path, monkeypatch, capsys):
+  monkeypatch.chdir(tmp_path)
+  assert report.main(arguments) == 2
+  (line,) = capsys.readouterr().err.splitlines()
+  assert told in line
