@@ -361,7 +361,7 @@ class Engine:
   matmul_precision: Literal["default", "highest"] = "highest"
   """JAX's; `default` is faster on accelerators, tokens may then differ."""
   kernels: Literal[
-      "auto", "xla", "pallas_tpu", "pallas_interpret"
+      "auto", "xla", "pallas_tpu", "pallas_triton", "pallas_interpret"
   ] = "auto"
   """Attention over pages; `auto` is what the devices have, else XLA."""
   max_programs: int = 24

@@ -17,15 +17,21 @@ import jax
 from jax.sharding import Mesh
 from pdjax_kernels import pages, xla
 from pdjax_kernels.chunk_prefill import tpu as prefill_tpu
+from pdjax_kernels.chunk_prefill import triton as prefill_triton
 from pdjax_kernels.kv_write import tpu as write_tpu
 from pdjax_kernels.merge_states.reference import with_sink
 from pdjax_kernels.paged_decode import tpu as decode_tpu
+from pdjax_kernels.paged_decode import triton as decode_triton
 from pdjax_kernels.spec import Spec as Spec
 from pdjax_kernels.spec import mismatch
 
-KINDS = ("xla", "pallas_tpu", "pallas_interpret")
+KINDS = ("xla", "pallas_tpu", "pallas_triton", "pallas_interpret")
 
-_OF_PLATFORM = {"tpu": "pallas_tpu"}
+_PLATFORM_OF = {"pallas_tpu": "tpu", "pallas_triton": "gpu"}
+"""Of compiled kernels; the others run anywhere."""
+
+_CAPABILITY = "9.0"
+"""Of the GPUs whose compiler has seen the Triton kernels: Hopper."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +40,8 @@ class Kernels:
 
   kind: str = "xla"
   explicit: bool = False
+  device: str | None = None
+  """Its kind, for blocks that were measured on it (`pdjax_kernels.tuned`)."""
 
   def __post_init__(self):
     if self.kind not in KINDS:
@@ -66,12 +74,34 @@ def kernels_for(mesh: Mesh, asked: str = "auto") -> Kernels:
   """What runs on a mesh: the asked, or its platform's.
 
   Raises:
-    ValueError: there are no such kernels.
+    ValueError: there are no such kernels, or not for these devices.
   """
-  if asked != "auto":
-    return Kernels(kind=asked, explicit=True)
-  platform = mesh.devices.flat[0].platform
-  return Kernels(kind=_OF_PLATFORM.get(platform, "xla"))
+  device = mesh.devices.flat[0]
+  if asked == "auto":
+    return Kernels(kind=_default(device), device=device.device_kind)
+  kernels = Kernels(kind=asked, explicit=True, device=device.device_kind)
+  if _PLATFORM_OF.get(asked, device.platform) != device.platform:
+    raise ValueError(
+        f"kernels {asked} are for a {_PLATFORM_OF[asked]}; these devices are"
+        f" {device.platform}: say auto, xla or pallas_interpret"
+    )
+  return kernels
+
+
+def _default(device: Any) -> str:
+  if device.platform == "tpu":
+    return "pallas_tpu"
+  if device.platform != "gpu":
+    return "xla"
+  capability = str(getattr(device, "compute_capability", "unknown"))
+  if capability == _CAPABILITY:
+    return "pallas_triton"
+  _say_once(
+      "XLA instead of pallas_triton kernels: they were compiled for compute"
+      f" capability {_CAPABILITY} only, this device's is {capability};"
+      " engine.kernels=pallas_triton takes them all the same"
+  )
+  return "xla"
 
 
 def packed_on(kernels: Kernels, head_dim: int) -> bool:
@@ -83,6 +113,8 @@ def _supports(kind: str, spec: Spec) -> str | None:
   match kind:
     case "pallas_tpu":
       return decode_tpu.supports(spec)
+    case "pallas_triton":
+      return decode_triton.supports(spec)
     case "pallas_interpret":
       return mismatch(spec)
   return None
@@ -104,7 +136,12 @@ def kv_write(
 ) -> jax.Array:
   """The cache with each token's key and value in its cell."""
   spec = Spec.of(k_TKH, kv_P2KCH)
-  write = _chosen(kernels, spec, write_tpu.kv_write, xla.kv_write)
+  write = xla.kv_write  # also on GPUs: kernels/README.md
+  match kernels.for_spec(spec).kind:
+    case "pallas_tpu":
+      write = write_tpu.kv_write
+    case "pallas_interpret":
+      write = functools.partial(write_tpu.kv_write, interpret=True)
   return write(kv_P2KCH, k_TKH, v_TKH, page_T, cell_T)
 
 
@@ -125,7 +162,10 @@ def paged_decode(
   `sink_N` are scores without a value that take part in each head's softmax.
   """
   spec = Spec.of(q_BNH, kv_P2KCH)
-  attend = _chosen(kernels, spec, decode_tpu.paged_decode, xla.paged_decode)
+  attend = _chosen(
+      kernels, spec, decode_tpu.paged_decode, decode_triton.paged_decode,
+      xla.paged_decode,
+  )
   return _with_sink(attend(
       q_BNH, kv_P2KCH, page_BM, length_B, scale=scale, window=window,
       soft_cap=soft_cap,
@@ -147,7 +187,10 @@ def chunk_prefill(
 ) -> jax.Array:
   """Packed prompt tokens, each over its own past and itself: out_UNH."""
   spec = Spec.of(q_UNH, kv_P2KCH)
-  attend = _chosen(kernels, spec, prefill_tpu.chunk_prefill, xla.chunk_prefill)
+  attend = _chosen(
+      kernels, spec, prefill_tpu.chunk_prefill, prefill_triton.chunk_prefill,
+      xla.chunk_prefill,
+  )
   return _with_sink(attend(
       q_UNH, kv_P2KCH, page_RM, row_U, position_U, scale=scale, window=window,
       soft_cap=soft_cap,
@@ -155,12 +198,16 @@ def chunk_prefill(
 
 
 def _chosen(
-    kernels: Kernels, spec: Spec, on_tpu: Callable, in_xla: Callable
+    kernels: Kernels, spec: Spec, on_tpu: Callable, on_gpu: Callable,
+    in_xla: Callable,
 ) -> Callable:
-  """The one of two implementations that `kernels` run for a piece of work."""
-  match kernels.for_spec(spec).kind:
+  """The one of three implementations that `kernels` run for an attention."""
+  kernels = kernels.for_spec(spec)
+  match kernels.kind:
     case "pallas_tpu":
-      return on_tpu
+      return functools.partial(on_tpu, device=kernels.device)
+    case "pallas_triton":
+      return functools.partial(on_gpu, device=kernels.device)
     case "pallas_interpret":
       return functools.partial(on_tpu, interpret=True)
   return in_xla

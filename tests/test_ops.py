@@ -166,9 +166,11 @@ def test_bfloat16_stays_bfloat16():
   np.testing.assert_array_equal(out[0, 0], kv[1, 1, 0, 0])
 
 
-def _mesh(platform):
+def _mesh(platform, **more):
   """As much of a mesh as is looked at."""
-  device = types.SimpleNamespace(platform=platform)
+  device = types.SimpleNamespace(
+      platform=platform, device_kind="its kind", **more
+  )
   return types.SimpleNamespace(devices=np.array([device], object))
 
 
@@ -176,10 +178,37 @@ def _mesh(platform):
     ("cpu", "auto", "xla"),
     ("tpu", "auto", "pallas_tpu"),
     ("tpu", "xla", "xla"),
+    ("gpu", "xla", "xla"),
     ("cpu", "pallas_interpret", "pallas_interpret"),
 ])
 def test_kernels_are_of_the_platform_unless_said(platform, asked, kind):
   assert ops.kernels_for(_mesh(platform), asked).kind == kind
+
+
+@pytest.mark.parametrize("capability, kind", [
+    ({"compute_capability": "9.0"}, "pallas_triton"),
+    ({"compute_capability": "8.0"}, "xla"),
+    ({}, "xla"),
+])
+def test_gpus_whose_compiler_has_seen_the_kernels_run_them(
+    capability, kind, capsys
+):
+  ops._say_once.cache_clear()
+  mesh = _mesh("gpu", **capability)
+  for _ in range(2):
+    assert ops.kernels_for(mesh).kind == kind
+  said = capsys.readouterr().err
+  assert said.count("XLA instead of pallas_triton") == (kind == "xla")
+  assert ops.kernels_for(mesh, "pallas_triton").kind == "pallas_triton"
+
+
+@pytest.mark.parametrize("platform, asked", [
+    ("cpu", "pallas_triton"), ("cpu", "pallas_tpu"), ("gpu", "pallas_tpu"),
+    ("tpu", "pallas_triton"),
+])
+def test_kernels_of_another_platform_are_refused(platform, asked):
+  with pytest.raises(ValueError, match=f"{asked} are for a .pu.*{platform}"):
+    ops.kernels_for(_mesh(platform), asked)
 
 
 def test_unknown_kernels_are_refused():

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
-from pdjax_kernels import pages, softmax, stream
+from pdjax_kernels import cost, pages, softmax, stream
 from pdjax_kernels.chunk_prefill.blocks import TpuBlocks, tpu_blocks
 from pdjax_kernels.paged_decode.reference import first_seen
 from pdjax_kernels.paged_decode.tpu import supports as supports
@@ -39,12 +39,16 @@ def chunk_prefill(
     window: int | None = None,
     soft_cap: float | None = None,
     blocks: TpuBlocks | None = None,
+    device: str | None = None,
     interpret: Any = False,
 ) -> tuple[jax.Array, jax.Array]:
-  """See reference.py; `blocks` and `interpret` change no result."""
+  """See reference.py; what comes after that changes no result.
+
+  Blocks are the given, the measured of a kind of `device`, or a guess.
+  """
   (U, N, H), (_, pair, K, C, W) = q_UNH.shape, kv_P2KCH.shape
   (R, M), G = page_RM.shape, N // K
-  blocks = blocks or tpu_blocks(Spec.of(q_UNH, kv_P2KCH))
+  blocks = blocks or tpu_blocks(Spec.of(q_UNH, kv_P2KCH), device)
   q_KJXW = _blocked(pages.widened(q_UNH, kv_P2KCH), K, blocks.tokens)
   _, J, X, _ = q_KJXW.shape
   visits = _visits(row_U, position_U, R, blocks.tokens, window)
@@ -77,24 +81,12 @@ def chunk_prefill(
           dimension_semantics=("arbitrary", "arbitrary"),
           vmem_limit_bytes=_VMEM_BYTES,
       ),
-      cost_estimate=_cost(q_UNH, kv_P2KCH, R, M, J),
+      cost_estimate=cost.chunk_prefill(q_UNH, kv_P2KCH, page_RM, J),
       interpret=interpret,
       name="chunk_prefill",
   )(page_RM.reshape(-1), *visits, q_KJXW, kv_P2KCH)
   out_UNH = _unblocked(out_KJXW, U, G)[..., W - H :]
   return out_UNH, _unblocked(lse_KJX.reshape(K, J, X, 1), U, G)[..., 0]
-
-
-def _cost(q_UNH, kv_P2KCH, R, M, J) -> pl.CostEstimate:
-  """Of tokens that see half of a full context each, an upper bound."""
-  (U, N, _), (_, _, _, C, W) = q_UNH.shape, kv_P2KCH.shape
-  page_bytes = kv_P2KCH[0].size * kv_P2KCH.dtype.itemsize
-  return pl.CostEstimate(
-      flops=4 * U * N * W * M * C // 2,
-      transcendentals=U * N * M * C // 2,
-      bytes_accessed=max(R, J) * M * page_bytes // 2
-      + 2 * q_UNH.size * q_UNH.dtype.itemsize,
-  )
 
 
 def _blocked(q_UNW: jax.Array, K: int, Z: int) -> jax.Array:

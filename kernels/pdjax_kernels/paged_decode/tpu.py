@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
-from pdjax_kernels import pages, softmax, stream
+from pdjax_kernels import cost, pages, softmax, stream
 from pdjax_kernels.paged_decode.blocks import TpuBlocks, tpu_blocks
 from pdjax_kernels.paged_decode.reference import first_seen
 from pdjax_kernels.spec import Spec, mismatch
@@ -48,14 +48,18 @@ def paged_decode(
     window: int | None = None,
     soft_cap: float | None = None,
     blocks: TpuBlocks | None = None,
+    device: str | None = None,
     interpret: Any = False,
 ) -> tuple[jax.Array, jax.Array]:
-  """See reference.py; `blocks` and `interpret` change no result."""
+  """See reference.py; what comes after that changes no result.
+
+  Blocks are the given, the measured of a kind of `device`, or a guess.
+  """
   B, N, H = q_BNH.shape
   first_B = first_seen(length_B, first_B, window)
   call = functools.partial(
       _call, kv_P2KCH=kv_P2KCH, scale=scale, soft_cap=soft_cap,
-      blocks=blocks or tpu_blocks(Spec.of(q_BNH, kv_P2KCH)),
+      blocks=blocks or tpu_blocks(Spec.of(q_BNH, kv_P2KCH), device),
       interpret=interpret,
   )
   rows = max(1, _TABLE_WORDS // page_BM.shape[1])
@@ -104,11 +108,7 @@ def _call(
       compiler_params=pltpu.CompilerParams(
           dimension_semantics=("arbitrary", "arbitrary")
       ),
-      cost_estimate=pl.CostEstimate(
-          flops=4 * B * N * W * M * C,
-          transcendentals=B * N * M * C,
-          bytes_accessed=B * M * (kv_P2KCH[0].size * kv_P2KCH.dtype.itemsize),
-      ),
+      cost_estimate=cost.paged_decode(q_BNH, kv_P2KCH, page_BM),
       interpret=interpret,
       name="paged_decode",
   )(page_BM.reshape(-1), first_B, length_B, stream.following(first_B, length_B),
