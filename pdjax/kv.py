@@ -148,7 +148,8 @@ def scatter_pages(
 ) -> jax.Array:
   """The pool with pages `page_M` overwritten; jit it with the pool donated.
 
-  The staging array may have another number of head copies than the pool.
+  Sentinels among them are left as they are. The staging array may have another
+  number of head copies than the pool.
   """
   heads, have = pool_LP2KCH.shape[3], staging_LM2KCH.shape[3]
   if heads != have:
@@ -156,4 +157,10 @@ def scatter_pages(
     # `have`: both are the model's heads, each repeated equally often.
     source_K = np.arange(heads) * have // heads
     staging_LM2KCH = staging_LM2KCH[:, :, :, source_K]
-  return pool_LP2KCH.at[:, page_M].set(staging_LM2KCH)
+  # Padding goes past the pool, where nothing is stored: then no page comes up
+  # twice, and a GPU need not store by compare-and-swap (kernels/README.md).
+  P, M = pool_LP2KCH.shape[1], page_M.shape[0]
+  past_M = P + jnp.arange(M, dtype=page_M.dtype)
+  return pool_LP2KCH.at[:, jnp.where(page_M == 0, past_M, page_M)].set(
+      staging_LM2KCH, mode="drop", unique_indices=True
+  )
