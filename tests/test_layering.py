@@ -99,6 +99,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     # Experiments.
     "sweep": {*BASE, "schema", "literals", "reads", "checks"},
+    "search": {*BASE, "metrics"},
 }
 """What each part may import besides itself. `cli` may import everything."""
 
@@ -109,7 +110,7 @@ JAX_FREE = {
     "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",
     "foreign", "published", "compare", "schedule", "simulate", "sweep",
-    "timeline", "utilisation",
+    "search", "timeline", "utilisation",
 }
 USES_JAX = {"jax", "jaxlib", "flax", "optax", "orbax", "pdjax_kernels"}
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from pdjax import schema
-from pdjax.cli import configfile, preflight
+from pdjax.cli import configfile, designs, preflight
 from pdjax.cli.flags import Flags
 from pdjax.config import ConfigError
 from pdjax.sweep import devices, source, temporary
 from pdjax.sweep.cells import Cell, Cells, distinct
 from pdjax.sweep.experiment import Asked, Experiment, experiments_of
+from pdjax.sweep.search import designs_of
 from pdjax.sweep.spread import spread
 from pdjax.sweep.store import Store
 from pdjax.userscode import users_code
@@ -58,6 +59,7 @@ def plan(flags: Flags, errors: list[str]) -> list[Part]:
   spreads = [_spread(one, errors) for one in experiments]
   thens = [_then(one, errors) for one in experiments]
   errors += _reads_errors(experiments)
+  errors += _unfit_flags(experiments, flags)
   output = Path(flags.output_dir)
   if reason := temporary.refusal(output):
     errors.append(f"--output_dir={output}: {reason}")
@@ -100,9 +102,32 @@ def _loaded(path: Path, errors: list[str]) -> schema.Tree:
 def _spread(one: Experiment, errors: list[str]) -> tuple[Cell, ...]:
   if one.reads:
     return ()
-  cells, mistakes = spread(one.tree, one.sweep, preflight.CHECKS, one.only)
+  sweep, asked = one.sweep, preflight.CHECKS
+  if one.search:
+    sweep, asked = designs_of(sweep), (*asked, *designs.CHECKS)
+  cells, mistakes = spread(one.tree, sweep, asked, one.only)
+  if one.search and cells:
+    cells = distinct(cells).cells
+    mistakes += designs.mistakes(one.search, cells)
   errors += [_in_block(one, line) for line in mistakes]
   return cells
+
+
+def _unfit_flags(
+    experiments: list[Experiment], flags: Flags
+) -> list[str]:
+  """Flags that choose cells beforehand, which a search cannot know."""
+  given = {
+      "--shard": flags.shard, "--cell": flags.cells,
+      "--print_commands": flags.print_commands,
+  }
+  searched = any(one.search for one in experiments)
+  return [
+      f"{name}: the runs of sweep.search follow from the results of others, so"
+      " they cannot be chosen beforehand"
+      for name, value in given.items()
+      if value and searched
+  ]
 
 
 def _in_block(one: Experiment, line: str) -> str:

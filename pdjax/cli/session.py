@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pdjax.cli.commands import commands
+from pdjax.cli.designs import rivals_of
 from pdjax.cli.estimate import Seen, estimate
 from pdjax.cli.flags import Flags
 from pdjax.cli.plan import Part, made_by
@@ -72,7 +73,9 @@ def run(parts: list[Part], flags: Flags) -> list[str]:
     if not cells and part.cells.cells:
       continue
     say(_head(parts, number, cells))
-    if cells:
+    if part.experiment.search:
+      failures += _search(part, flags)
+    elif cells:
       failures += _run_cells(part, cells, flags)
     if failures and flags.fail_fast:
       say("\nstopped at the first failure, as asked")
@@ -120,6 +123,9 @@ def _head(parts: list[Part], number: int, chosen: Sequence[Cell]) -> str:
     cells = f"{len(chosen)} of {cells}"
   if not count:
     cells = f"reads {part.experiment.reads.partition('/')[2]}"
+  if part.experiment.search:
+    found = len(rivals_of(part.cells.cells))
+    cells = f"{found} rivals, {count} designs"
   merged = part.cells.merged
   note = f" ({merged} merged with an equal one)" if merged else ""
   return (block if len(parts) > 1 else "") + cells + note
@@ -138,6 +144,16 @@ def _run_cells(
   except OSError as error:  # a full disk; the runs themselves are whole
     return [*work.failures, f"{part.name}: {message_of(error)}"]
   return work.failures
+
+
+def _search(part: Part, flags: Flags) -> list[str]:
+  """Looks for the highest rates; a line for each failure."""
+  from pdjax.cli.searching import search
+
+  try:
+    return search(part, flags, say)
+  except OSError as error:
+    return [f"{part.name}: {message_of(error)}"]
 
 
 def _call_then(

@@ -22,10 +22,28 @@ class Work:
   """Some cells of an experiment on their way to finished runs."""
 
   def __init__(
-      self, part: Part, cells: Sequence[Cell], flags: Flags, say: Say
+      self,
+      part: Part,
+      cells: Sequence[Cell],
+      flags: Flags,
+      say: Say,
+      *,
+      quiet: bool = False,
+      spares: launch.Spares | None = None,
   ):
+    """Nothing is done yet.
+
+    Args:
+      part: the experiment.
+      cells: what it is to do.
+      flags: how.
+      say: prints a line.
+      quiet: tells of failures alone.
+      spares: processes to take and to leave.
+    """
+    self._spares = spares
     self._part, self._cells, self._flags = part, cells, flags
-    self._say, self._width = say, width_of(part)
+    self._say, self._width, self._quiet = say, width_of(part), quiet
     self.runs: dict[str, Path] = {}
     """Folders of finished cells by their ids."""
     self.failures: list[str] = []
@@ -58,7 +76,7 @@ class Work:
   def _serve(self, cells: list[Cell]) -> None:
     outcomes = launch.launch(
         choice.in_order(cells, self._order, self._part.name),
-        self._begin, "pdjax.cli.cell:run_cell", self._tell,
+        self._begin, "pdjax.cli.cell:run_cell", self._tell, self._spares,
     )
     with contextlib.closing(outcomes):
       for outcome in outcomes:
@@ -84,7 +102,7 @@ class Work:
     failure = self._part.store.failure(cell, made_by(cell))
     if failure is None:
       return False
-    self._tell(
+    self._tell_all(
         cell, f"failed before: {failure.message}; --retry_failed runs it again"
     )
     self._add_failure(cell, f"{failure.message} {_see(failure.folder)}")
@@ -165,13 +183,17 @@ class Work:
       message += f" {_see(kept)}"
     except OSError as error:
       message += f" (not recorded: {error})"
-    self._tell(cell, f"FAILED: {message}{self._remaining.end(cell)}")
+    self._tell_all(cell, f"FAILED: {message}{self._remaining.end(cell)}")
     self._add_failure(cell, message)
 
   def _add_failure(self, cell: Cell, message: str) -> None:
     self.failures.append(f"{self._part.name} {cell.label}: {message}")
 
   def _tell(self, cell: Cell, text: str) -> None:
+    if not self._quiet:
+      self._tell_all(cell, text)
+
+  def _tell_all(self, cell: Cell, text: str) -> None:
     self._say(f"  {cell.label:<{self._width}}  {text}")
 
 

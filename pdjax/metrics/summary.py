@@ -175,6 +175,7 @@ def _slo(
       row[f"slo_vacuous[{outcome.term}]"] = outcome.vacuous
     else:
       row[f"slo_holds[{outcome.term}]"] = outcome.holds
+      row[f"slo_value_s[{outcome.term}]"] = outcome.value_s
   return row
 
 

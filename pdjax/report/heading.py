@@ -22,7 +22,7 @@ def heading(
       f"{contract['chips']} x {contract['chip'] or 'device'}",
       _workload(runs[0]),
       _offered(runs),
-      _slo(contract["slo"]),
+      slo_words(contract["slo"]),
       _anchors(runs),
       _links(runs) if kind == "simulated" else "",
       *dict.fromkeys(note for r in runs for note in r.conditions["notes"]),
@@ -109,7 +109,8 @@ def _links(runs: Sequence[ReportedRun]) -> str:
   return f"link {' and '.join(each)} GB/s" if each else ""
 
 
-def _slo(slo: Mapping[str, Any]) -> str:
+def slo_words(slo: Mapping[str, Any]) -> str:
+  """An SLO, as the contract has it, in a few words."""
   if not slo["terms"]:
     return "no SLO"
   terms = " and ".join(

@@ -14,6 +14,8 @@ sections besides those of `config.Run`:
           where  a condition, or several, that each cell must meet
           order  `given` or `shuffled`
           Values may be text as on the command line: "log(1,64,7)"
+          search the highest rate within the SLO is looked for, instead of
+                 rates being said; see `pdjax.sweep.search`
   then    'module:function', called as function(folder, say) when the cells
           are done; folder is the experiment's, say(text) prints a line
   reads   name of an earlier block: `then` gets that block's folder, and this
@@ -34,7 +36,8 @@ from pdjax.config import Run
 from pdjax.fieldtypes import nearest, shown
 from pdjax.sweep.only import Only, only_of
 from pdjax.sweep.overrides import Added, Flag, extend, override, twice
-from pdjax.sweep.section import fields_of, sweep_of
+from pdjax.sweep.search import Search, search_of
+from pdjax.sweep.section import SEARCH, fields_of, sweep_of
 from pdjax.sweep.spread import REPEAT, Sweep
 from pdjax.unknown import UNKNOWN
 
@@ -52,6 +55,8 @@ class Experiment:
   """The block's own name."""
   tree: schema.Tree
   sweep: Sweep = Sweep()
+  search: Search | None = None
+  """Whether rates are looked for: then `sweep` is of designs."""
   only: Only = ()
   """Which of the cells are wanted; all by default."""
   then: str = ""
@@ -201,12 +206,14 @@ def _experiment(
   only = only_of(asked.only, errors)
   if not reads or asked.sweeps:
     sweep = extend(sweep, _added(asked), errors)
+  search = _search(said, fields, sweep, errors)
   if reads and (fields or sweep or only):
     errors.append("reads: such a block has no fields of a run and no sweep")
   return Experiment(
       name=name,
       tree=fields,
       sweep=sweep,
+      search=search,
       only=only,
       then=then,
       reads=f"{parent}/{reads}" if reads else "",
@@ -218,6 +225,19 @@ def _added(asked: Asked) -> Added:
       axes=asked.sweeps, seeds=asked.seeds, sample=asked.sample,
       where=asked.where, overridden=[path for path, _ in asked.overrides],
   )
+
+
+def _search(
+    said: Any, fields: schema.Tree, sweep: Sweep, errors: list[str]
+) -> Search | None:
+  """What is looked for, if anything is; its protocol is `steady`."""
+  tree = said.get(SEARCH) if isinstance(said, Mapping) else None
+  if tree is None:
+    return None
+  workload = fields.setdefault("workload", {})
+  if isinstance(workload, dict):
+    workload.setdefault("protocol", "steady")
+  return search_of(tree, sweep, errors)
 
 
 def _word(tree: Mapping, key: str, errors: list[str]) -> str:

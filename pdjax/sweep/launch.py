@@ -43,11 +43,29 @@ class Outcome:
   """Would fail in the same way again."""
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Spares:
+  """Processes for simulated cells that outlast a launch, for the next one.
+
+  A search launches a few cells many times, and a process takes longer to start
+  than such a cell to run.
+  """
+
+  processes: list[Process] = dataclasses.field(default_factory=list)
+  answers: Answers = dataclasses.field(default_factory=queue.SimpleQueue)
+
+  def close(self) -> None:
+    """Ends them."""
+    for process in self.processes:
+      process.kill()
+
+
 def launch(
     cells: Sequence[Cell],
     begin: Begin,
     function: str,
     say: Say,
+    spares: Spares | None = None,
 ) -> Generator[Outcome, None, None]:
   """Runs cells in their order, simulated ones first; outcomes come as they end.
 
@@ -57,6 +75,7 @@ def launch(
     function: `module:function`, called with a run, a folder and `progress`;
       it writes the run's files into the folder.
     say: is told the progress of a cell, a line at a time.
+    spares: processes to take and to leave; without, none is left.
   """
   simulated = [cell for cell in cells if not _is_measured(cell)]
   measured = [cell for cell in cells if _is_measured(cell)]
@@ -64,7 +83,7 @@ def launch(
     yield from _here(simulated[0], begin, function, say)
   else:
     cores = len(os.sched_getaffinity(0))
-    yield from _Crew(begin, function, say, cores).work(simulated)
+    yield from _Crew(begin, function, say, cores, spares).work(simulated)
   yield from _Crew(begin, function, say, 1).work(measured)
 
 
@@ -116,14 +135,17 @@ class _Task:
 class _Crew:
   """Processes that share out cells; a measured cell's does no other."""
 
-  def __init__(self, begin: Begin, function: str, say: Say, size: int):
+  def __init__(
+      self, begin: Begin, function: str, say: Say, size: int,
+      spares: Spares | None = None,
+  ):
     self._begin, self._say, self._size = begin, say, size
-    self._function = function
-    self._answers: Answers = queue.SimpleQueue()
+    self._function, self._keeps = function, spares is not None
+    spares = spares or Spares()
+    self._answers, self._idle = spares.answers, spares.processes
     self._waiting: collections.deque[Cell] = collections.deque()
     self._again: collections.deque[_Task] = collections.deque()
     self._busy: dict[Process, _Task] = {}
-    self._idle: list[Process] = []
 
   def work(self, cells: Sequence[Cell]) -> Iterator[Outcome]:
     self._waiting.extend(cells)
@@ -133,7 +155,7 @@ class _Crew:
         if outcome is not None:
           yield outcome
     finally:
-      for process in (*self._busy, *self._idle):
+      for process in (*self._busy, *(() if self._keeps else self._idle)):
         process.kill()
 
   def _go_on(self) -> Outcome | None:
@@ -175,6 +197,8 @@ class _Crew:
   ) -> Outcome | None:
     if answer is None:
       return self._lost(process)
+    if process not in self._busy:  # killed in an earlier launch
+      return None
     if "said" in answer:
       self._say(self._busy[process].cell, answer["said"])
       return None

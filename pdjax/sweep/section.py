@@ -21,6 +21,8 @@ _PARTS = (
     "grid", "zip", "cases", "sample", "seeds", "repeats", "where", "order",
 )
 ORDERS = ("given", "shuffled")
+SEARCH = "search"
+"""A part that is read by `pdjax.sweep.search`."""
 _LISTS = (tuple, list, range)
 
 
@@ -30,9 +32,9 @@ def sweep_of(tree: Any, errors: list[str]) -> Sweep:
     errors.append(f"sweep: expected a section, got {shown(tree)}")
     return Sweep()
   errors += [
-      fieldtypes.unknown("sweep.", str(key), _PARTS)
+      fieldtypes.unknown("sweep.", str(key), (*_PARTS, SEARCH))
       for key in tree
-      if key not in _PARTS
+      if key not in (*_PARTS, SEARCH)
   ]
   said = {key: tree[key] for key in _PARTS if tree.get(key) is not None}
   for key, value in said.items():

@@ -1,0 +1,51 @@
+"""Which split of eight workers serves most within the SLO, chip for chip?
+
+Command:  python -m pdjax.experiment --config=pd_split
+Minutes:  about 5 on 2 cores, no JAX; nothing the second time
+Expected: Long prompts and short answers want several prefill workers: among the
+          splits one in the middle is best, and its ends are far below. Whether
+          it beats eight workers that do both, with chunked prefill at its own
+          best chunk size, depends on the SLO: the verdict says by how much and
+          how sure that is. All simulated.
+"""
+
+from ml_collections import ConfigDict
+
+WORKERS = 8
+
+
+def get_config() -> ConfigDict:
+  return ConfigDict({
+      "backend": {"kind": "simulated"},
+      "model": {"preset": "llama-3.1-70b"},
+      "cluster": {"chip": "a100-80gb-sxm"},
+      "workload": {
+          "rate": 8.0,
+          "duration_s": 30.0,
+          "prompt": {"kind": "lognormal", "mean": 4000, "high": 16000},
+          "output": {"kind": "lognormal", "mean": 150, "cv": 0.8, "high": 1000},
+      },
+      "slo": {"ttft_s": 4.0, "tpot_s": 0.05},
+      "sweep": {
+          "cases": (
+              *(
+                  {
+                      "name": f"{prefill}P{WORKERS - prefill}D",
+                      "cluster.split": f"{prefill}P{WORKERS - prefill}D",
+                      "strategy.kind": "disaggregated",
+                  }
+                  for prefill in range(1, WORKERS)
+              ),
+              {
+                  "name": f"{WORKERS}C",
+                  "cluster.split": f"{WORKERS}C",
+                  "strategy.kind": "chunked",
+              },
+          ),
+          "grid": {
+              "cluster": {"tp": (4, 8)},
+              "strategy": {"chunk_size": (512, 2048, 4096)},
+          },
+          "search": {"budget": 400, "tolerance": 0.1},
+      },
+  })

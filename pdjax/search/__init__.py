@@ -1,0 +1,1 @@
+"""Searches: the highest rate within an SLO, by probes that others run."""
