@@ -74,6 +74,7 @@ ALLOWED: dict[str, set[str]] = {
     "foreign": {*BASE, "metrics", "eventfile"},
     "published": {*BASE, "metrics"},
     "compare": {*BASE, "metrics", "published", "report"},
+    "diagnose": {*BASE, "metrics", "foreign"},
     "schedule": {*BASE, *POOLS},
     "simulate": {*BASE, *SIZES, *POOLS, "schedule"},
     "utilisation": {*BASE, *SIZES, "metrics", "schedule", "simulate"},
@@ -110,7 +111,7 @@ JAX_FREE = {
     "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",
     "foreign", "published", "compare", "schedule", "simulate", "sweep",
-    "search", "timeline", "utilisation",
+    "search", "timeline", "utilisation", "diagnose",
 }
 USES_JAX = {"jax", "jaxlib", "flax", "optax", "orbax", "pdjax_kernels"}
 

@@ -1,0 +1,142 @@
+"""`python -m pdjax.diagnose`: where the time goes, why, and what to change."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pdjax import inputfile
+from pdjax.cli import command
+from pdjax.cli.command import MISTAKE, OK
+from pdjax.cli.replay import runs_in
+from pdjax.config import ConfigError
+from pdjax.diagnose.finding import Finding
+from pdjax.fieldtypes import near
+from pdjax.sweep import jsonfile
+
+USAGE = """\
+Says where the time of a run goes, with the evidence, and what to change.
+
+  python -m pdjax.diagnose X... [--json]
+
+X is a folder of ours (a run, an experiment, or one with blocks), the JSON of
+vLLM's benchmark (better with --save-detailed), AIPerf's CSV or JSON summary,
+guidellm's report, or a CSV with one request a row: ttft_ms, and what there is
+of tpot_ms, e2el_ms, arrival_s, sent_s, prompt_tokens, output_tokens.
+
+  --json    prints a list of findings, one a run
+  --help    shows this
+
+Where the data does not decide it says `cannot_tell`, and why. The rules are in
+docs/diagnose.md. Exit status: 0 told, 2 not results that can be read.
+"""
+
+_FORMATS = (
+    "a vLLM benchmark (mean_ttft_ms, ...), an AIPerf summary"
+    " (request_latency, ...), a guidellm report (benchmarks)"
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+  """Diagnoses what the arguments name; returns the exit status."""
+  return command.answer(_main, arguments)
+
+
+def _main(arguments: Sequence[str]) -> int:
+  flags = [a for a in arguments if a.startswith("-")]
+  names = [a for a in arguments if not a.startswith("-")]
+  if {"--help", "-h"} & set(flags) or not arguments:
+    print(USAGE, end="")
+    return OK if arguments else MISTAKE
+  known = ("--json", "--help")
+  errors = [
+      f"{flag}: no such flag{near(flag, known)}"
+      for flag in flags if flag != "--json"
+  ]
+  if not names:
+    errors.append("expected a folder or a file; see --help")
+  if errors:
+    raise ConfigError(errors)
+  findings = [finding for name in names for finding in diagnosed(name)]
+  if "--json" in flags:
+    told = [finding.as_json() for finding in findings]
+    print(json.dumps(told, indent=2, allow_nan=False))
+    return OK
+  print("\n\n".join("\n".join(finding.lines()) for finding in findings))
+  return OK
+
+
+def diagnosed(name: str) -> list[Finding]:
+  """The findings of a folder or a file.
+
+  Raises:
+    ConfigError: neither, or not results that can be read.
+  """
+  path = inputfile.path_of(name)
+  if path.is_dir():
+    return [_ours(run) for run in runs_in(path)]
+  if reason := inputfile.refusal(name):
+    raise ConfigError([f"{name}: {reason}"])
+  try:
+    return list(_outside(path))
+  except (OSError, ValueError) as error:
+    raise ConfigError([f"{name}: {error}"]) from error
+
+
+def _ours(folder: Path) -> Finding:
+  """Of a run of ours, by its summary."""
+  from pdjax.diagnose import ours
+
+  summary = jsonfile.read_object(folder / "summary.json")
+  if "kind" not in summary:
+    raise ConfigError([f"{folder}: not a run's folder: no summary.json"])
+  if missing := [name for name in ours.NEEDED if name not in summary]:
+    raise ConfigError([
+        f"{folder}: its summary has no {missing[0]}: made by an earlier pdjax;"
+        " run it again"
+    ])
+  source = f"{folder.name}: {summary['kind']} run of pdjax"
+  return ours.diagnose(source, summary, _mean_lag_ms(folder))
+
+
+def _mean_lag_ms(folder: Path) -> float:
+  """Of finished requests that were measured."""
+  import pyarrow as pa
+  import pyarrow.parquet as pq
+
+  columns = ["state", "measured", "lag_ns"]
+  try:
+    table = pq.read_table(folder / "requests.parquet", columns=columns)
+  except (pa.ArrowException, OSError) as error:
+    raise ConfigError([
+        f"{folder / 'requests.parquet'}: cannot be read: {error}"
+    ]) from error
+  state, measured, lag_ns = (table[name].to_numpy() for name in columns)
+  done = (state == "finished") & measured
+  return float(lag_ns[done].mean()) / 1e6 if done.any() else 0.0
+
+
+def _outside(path: Path) -> Iterator[Finding]:
+  from pdjax.diagnose import outside
+  from pdjax.foreign import aiperf_reader, requestcsv
+
+  text = path.read_text(encoding="utf-8-sig")
+  if path.suffix.lower() == ".json" or text.lstrip()[:1] in ("{", "["):
+    for seen in _of_json(json.loads(text), path.name):
+      yield outside.diagnose(seen)
+  elif aiperf_reader.is_csv(text):
+    yield outside.diagnose(aiperf_reader.read_csv(text, path.name))
+  else:
+    yield outside.diagnose(requestcsv.read(text, path.name))
+
+
+def _of_json(value: Any, source: str) -> list:
+  from pdjax.foreign import aiperf_reader, guidellm, vllm_reader
+
+  if guidellm.is_guidellm(value):
+    return guidellm.read(value, source)
+  if aiperf_reader.is_json(value):
+    return [aiperf_reader.read_json(value, source)]
+  if vllm_reader.is_vllm(value):
+    return [vllm_reader.read(value, source)]
+  raise ValueError(f"no known results; expected {_FORMATS}")

@@ -1,0 +1,234 @@
+"""A run of ours: its breakdown says where the time goes, so little is guessed.
+
+The mean finished request's time is shared out among causes. What waits comes
+first: a cause that waits for a tenth of it is the verdict, the largest one;
+with an SLO, a cause on the side that misses it, and a quarter of that side is
+enough. A run in which little waits is bound by its own steps.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from pdjax.diagnose.finding import CANNOT_TELL, NO_PROFILER, TITLES, Finding
+
+_OF_ALL = 0.1
+"""Share of the mean end-to-end time that a wait needs to be the verdict."""
+_OF_SIDE = 0.25
+"""Share of TTFT, or of the rest, where that side misses its limit."""
+_LATE = 0.3
+"""Share of the mean TTFT that is the generator's lag."""
+_IDLE = 0.3
+"""Steps that use less of both compute and bandwidth are bound by neither."""
+
+NEEDED = ("mean_p_queue_ms", "mean_interference_ms", "link_busy_share")
+"""A summary without them was written before attribution."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Shares:
+  """Milliseconds of the mean finished request by cause, on two sides."""
+
+  first: dict[str, float]
+  """Until its first token."""
+  later: dict[str, float]
+  """After it."""
+
+  def of(self, cause: str) -> float:
+    return self.first.get(cause, 0.0) + self.later.get(cause, 0.0)
+
+  @property
+  def total(self) -> float:
+    return sum(self.first.values()) + sum(self.later.values())
+
+
+def diagnose(
+    source: str, summary: Mapping[str, Any], mean_lag_ms: float
+) -> Finding:
+  """The finding of a run.
+
+  Args:
+    source: its name and kind, in words.
+    summary: its `summary.json`.
+    mean_lag_ms: of its finished requests, intended arrival to delivery.
+  """
+  notes = [f"flag: {flag}" for flag in summary["flags"]] + [NO_PROFILER]
+  if not summary["completed"]:
+    return Finding(
+        source=source, verdict=CANNOT_TELL, notes=tuple(notes),
+        evidence=("no request finished",),
+    )
+  shares = shares_of(summary, mean_lag_ms)
+  verdict, evidence = _verdict(summary, shares)
+  where = {
+      _PART_TITLES.get(cause, TITLES.get(cause, cause)): shares.of(cause)
+      for cause in {**shares.first, **shares.later}
+  }
+  return Finding(
+      source=source, verdict=verdict, evidence=tuple(evidence),
+      where_ms=where, notes=tuple(notes),
+  )
+
+
+_PART_TITLES = {
+    "prefill": "prefill steps", "decode": "decode steps",
+    "handover": "waiting for a turn on the decode worker",
+    "generator": "lag of the load generator",
+}
+
+
+def shares_of(summary: Mapping[str, Any], mean_lag_ms: float) -> Shares:
+  """Of a summary's means, each millisecond in one cause."""
+
+  def mean(part: str) -> float:
+    return summary[f"mean_{part}_ms"] or 0.0
+
+  lag = min(mean_lag_ms, mean("p_queue"))
+  starved = _starved_by(summary)
+  disturbed = min(mean("interference"), mean("decode"))
+  first = {
+      "generator": lag,
+      "prefill_queue": mean("p_queue") - lag,
+      "batch_limit": mean("p_slots"),
+      "prefill": mean("prefill"),
+  }
+  first[starved] = first.get(starved, 0.0) + mean("p_memory")
+  later = {
+      "transfer": mean("transfer"),
+      "decode_memory": mean("d_memory") + mean("preempted"),
+      "batch_limit": mean("d_slots"),
+      "handover": mean("d_queue"),
+      "interference": disturbed,
+      "decode": mean("decode") - disturbed,
+  }
+  return Shares(first=first, later=later)
+
+
+def _starved_by(summary: Mapping[str, Any]) -> str:
+  """What fills the pool that prompts wait for.
+
+  Of a worker that decodes too, its answers. A prefill worker keeps pages until
+  they are handed off: so what delays the hand-off, or else its own prompts.
+  """
+  if "compute_share[P]" not in summary:
+    return "decode_memory"
+  delays = {
+      "decode_memory": summary["mean_d_memory_ms"] or 0.0,
+      "batch_limit": summary["mean_d_slots_ms"] or 0.0,
+      "transfer": summary["mean_transfer_ms"] or 0.0,
+      "prefill_queue": summary["mean_prefill_ms"] or 0.0,
+  }
+  return max(delays, key=lambda cause: delays[cause])
+
+
+_WAITS = (
+    "prefill_queue", "interference", "transfer", "decode_memory", "batch_limit",
+)
+
+
+def _verdict(
+    summary: Mapping[str, Any], shares: Shares
+) -> tuple[str, list[str]]:
+  first_ms, later_ms = sum(shares.first.values()), sum(shares.later.values())
+  lag = shares.first["generator"]
+  if lag > _LATE * first_ms:
+    return "generator", [
+        f"{lag:.3g} ms of {first_ms:.3g} ms until the first token pass before"
+        " the request reaches the scheduler"
+    ]
+  for words, side, side_ms in (
+      ("until the first token", shares.first, first_ms),
+      ("after the first token", shares.later, later_ms),
+  ):
+    cause = max(_WAITS, key=lambda c, side=side: side.get(c, 0.0))
+    if _missed(summary, side is shares.first) and (
+        side.get(cause, 0.0) >= _OF_SIDE * side_ms > 0
+    ):
+      return cause, [
+          f"the SLO is missed {words}, and {cause} is"
+          f" {side[cause]:.3g} ms of {side_ms:.3g} ms there",
+          *_support(cause, summary),
+      ]
+  cause = max(_WAITS, key=shares.of)
+  if shares.of(cause) >= _OF_ALL * shares.total:
+    return cause, [
+        f"{shares.of(cause):.3g} ms of {shares.total:.3g} ms a request, more"
+        " than any other wait",
+        *_support(cause, summary),
+    ]
+  return _steps(summary, shares)
+
+
+def _missed(summary: Mapping[str, Any], first: bool) -> bool:
+  """Whether more requests miss a limit on this side than the SLO allows."""
+  names = ("ttft",) if first else ("tpot", "itl", "ttst")
+  goal = summary.get("slo.attainment") or 0.9
+  return any(
+      value is not None and value < goal
+      for name, value in summary.items()
+      if name.startswith(tuple(f"slo_share[{metric}" for metric in names))
+  )
+
+
+def _support(cause: str, summary: Mapping[str, Any]) -> list[str]:
+  """Figures that bear the cause out."""
+  lines = {
+      "prefill_queue": _worker_words(summary, ("P", "C")),
+      "transfer": [
+          f"a link is busy {summary['link_busy_share']:.0%} of the run; a"
+          f" hand-off leaves {summary['mean_transfer_ms'] or 0:.3g} ms exposed"
+          f" beside {summary['mean_prefill_ms'] or 0:.3g} ms of prefill"
+      ],
+      "decode_memory": [
+          f"{summary['preemptions']} preemptions,"
+          f" {summary['recomputed_prefill_tokens']} prompt tokens computed"
+          " again;"
+          f" {summary['p_memory_requests'] + summary['d_memory_requests']}"
+          " waits for pages"
+      ],
+      "interference": [
+          f"prompts take {summary['mean_interference_ms'] or 0:.3g} ms of"
+          f" {summary['mean_decode_ms'] or 0:.3g} ms of decode"
+      ],
+  }
+  return lines.get(cause, [])
+
+
+def _worker_words(
+    summary: Mapping[str, Any], roles: tuple[str, ...]
+) -> list[str]:
+  return [
+      f"{role} workers have steps under way {summary[name]:.0%} of the run"
+      for role in roles
+      if (name := f"compute_share[{role}]") in summary
+  ]
+
+
+def _steps(summary: Mapping[str, Any], shares: Shares) -> tuple[str, list[str]]:
+  """No wait stands out: which steps take the time, and what bounds them."""
+  nothing = "no wait takes a tenth of a request's time"
+  decode, prefill = shares.of("decode"), shares.of("prefill")
+  if prefill > decode:
+    return "prefill", [
+        nothing, f"{prefill:.3g} ms of {shares.total:.3g} ms are prefill steps"
+    ]
+  role = "D" if "mbu[D decode]" in summary else "C"
+  busy = summary.get(f"compute_busy[{role} decode]")
+  moved = summary.get(f"mbu[{role} decode]")
+  if busy is None or moved is None:
+    return CANNOT_TELL, [
+        nothing, f"{decode:.3g} ms of {shares.total:.3g} ms are decode steps",
+        summary.get("utilisation_unknown")
+        or "no steps of decodes alone to judge by",
+    ]
+  used = f"of decode steps MBU is {moved:.0%}, compute-busy {busy:.0%}"
+  if max(busy, moved) < _IDLE:
+    return CANNOT_TELL, [
+        nothing, f"{used}: neither bounds them, so overhead, latency of"
+        " kernels or of collectives does",
+    ]
+  cause = "decode_bandwidth" if moved >= busy else "decode_compute"
+  return cause, [
+      nothing, f"{decode:.3g} ms of {shares.total:.3g} ms are decode steps",
+      used,
+  ]

@@ -1,0 +1,214 @@
+"""A run seen from a client alone: what its latencies do and do not decide.
+
+Tails tell: a long tail of TTFT with steady gaps is queueing for prefill; long
+gaps with a steady TTFT are prompts that disturb answers; both together may be
+either, or requests preempted for want of memory, which look alike from outside
+unless each request's times are there. Bandwidth, memory and the batch limit
+are never seen by a client.
+"""
+
+from pdjax.diagnose import tails
+from pdjax.diagnose.finding import CANNOT_TELL, NO_PROFILER, Finding
+from pdjax.diagnose.tails import Tail
+from pdjax.foreign.observed import Observed
+
+_HIGH = {"ttft": 3.0, "itl": 3.0, "tpot": 1.5}
+"""Ratio of a tail from which it is long. A TPOT is a mean of many gaps."""
+_STEADY = {"ttft": 2.0, "itl": 2.0, "tpot": 1.25}
+"""Up to which it is steady; between the two nothing is said."""
+_LATE = 0.05
+"""Of the median TTFT."""
+_TWICE = 2.0
+_HAND_OFF = 3.0
+"""First gap over later ones from which a hand-off is suspected."""
+
+_WHAT_FOR = (
+    "What they queue for, compute or room for KV, is not in these data: if the"
+    " server counts preemptions or full KV, it is room, and more prefill would"
+    " not help."
+)
+_UNSEEN = (
+    "A client cannot see memory, batch or bandwidth: for those run pdjax, or"
+    " look at the server's own counters."
+)
+
+
+def diagnose(seen: Observed) -> Finding:
+  """The finding of one benchmark."""
+  where = {}
+  if (first := tails.mean_of(seen, "ttft")) is not None:
+    where["until the first token"] = first
+    if (whole := tails.mean_of(seen, "e2el")) is not None:
+      where["after the first token"] = max(0.0, whole - first)
+  verdict, evidence = _verdict(seen)
+  notes = [_UNSEEN, NO_PROFILER]
+  if verdict == "prefill_queue":
+    notes.insert(0, _WHAT_FOR)
+  if seen.failed:
+    notes.insert(0, f"{seen.failed} requests failed and are in no latency")
+  if "p50_lag_ms" not in seen.figures and tails.mean_of(seen, "lag") is None:
+    notes.append(
+        "Nothing here says when requests were meant to be sent, so a late"
+        " generator would go unnoticed."
+    )
+  return Finding(
+      source=seen.source, verdict=verdict, evidence=tuple(evidence),
+      where_ms=where, notes=tuple(notes),
+  )
+
+
+def _verdict(seen: Observed) -> tuple[str, list[str]]:
+  first = tails.tail(seen, "ttft")
+  gaps = tails.tail(seen, "itl") or tails.tail(seen, "tpot")
+  if late := _late(seen, first):
+    return "generator", [late]
+  if first is None or gaps is None:
+    return CANNOT_TELL, [_missing(seen, first, gaps)]
+  evidence = [str(first), str(gaps)]
+  queues, why = _queues(seen, first)
+  if not queues and (told := _hand_off(seen)):
+    return CANNOT_TELL, [*evidence, told]
+  if queues and _is(gaps, _STEADY):
+    return "prefill_queue", [*evidence, *why]
+  if _is(gaps, _HIGH):
+    return _spikes(seen, evidence, queues, why)
+  if not queues and _is(first, _STEADY) and _is(gaps, _STEADY):
+    return _steady(evidence)
+  return CANNOT_TELL, [
+      *evidence, "the tails are neither long nor short: nothing stands out"
+  ]
+
+
+def _is(tail: Tail, limits: dict[str, float]) -> bool:
+  limit = limits[tail.metric]
+  return tail.ratio <= limit if limits is _STEADY else tail.ratio >= limit
+
+
+def _late(seen: Observed, first: Tail | None) -> str:
+  """Why the generator is to blame; empty if it is not, or unknown."""
+  lag = tails.tail(seen, "lag")
+  lag_ms = lag.high_ms if lag else tails.mean_of(seen, "lag")
+  median_ms = first.median_ms if first else seen.figures.get("p50_ttft_ms")
+  if lag_ms is None or median_ms is None or lag_ms <= _LATE * median_ms:
+    return ""
+  name = lag.statistic if lag else "mean"
+  return (
+      f"requests were sent late: {name} lag {lag_ms:.3g} ms, over"
+      f" {_LATE:.0%} of the median TTFT of {median_ms:.3g} ms"
+  )
+
+
+def _missing(seen: Observed, first: Tail | None, gaps: Tail | None) -> str:
+  lacking = [
+      name for name, tail in (("TTFT", first), ("ITL or TPOT", gaps))
+      if tail is None
+  ]
+  count = seen.completed
+  few = f" of {count} requests" if count is not None else ""
+  return (
+      f"no median and p99 (300 requests) or p90 (30) of"
+      f" {' and '.join(lacking)}{few}: means say nothing of tails"
+  )
+
+
+def _queues(seen: Observed, first: Tail) -> tuple[bool, list[str]]:
+  """Whether requests queue before their first token, and why that is thought.
+
+  A queue that everyone stands in has no tail; growth and the prompts' own
+  needs show it where each request is known.
+  """
+  why = []
+  if seen.requests is not None:
+    share = tails.waiting_share(seen.requests)
+    grown = tails.growth(seen.requests)
+    if share is not None and share >= 0.5:
+      why.append(
+          f"{share:.0%} of all TTFT is more than the prompts need at the rate"
+          " of the fastest twentieth"
+      )
+    if grown is not None and grown >= _TWICE:
+      why.append(
+          f"the last third waits {grown:.2g} times as long as the first"
+      )
+  return _is(first, _HIGH) or len(why) == 2, why
+
+
+def _spikes(
+    seen: Observed, evidence: list[str], queues: bool, why: list[str]
+) -> tuple[str, list[str]]:
+  """Gaps have a long tail: prompts, or something else?"""
+  found = tails.long_gaps(seen.requests) if seen.requests else None
+  if found is None:
+    if not queues:
+      return "interference", evidence
+    if told := _waits_outweigh(seen):
+      return "prefill_queue", [*evidence, *why, told]
+    return CANNOT_TELL, [
+        *evidence,
+        "both tails are long: queueing, prompts beside answers, and requests"
+        " preempted for want of memory look alike without each request's"
+        " times",
+    ]
+  evidence.append(
+      f"{found.with_first_token:.0%} of {found.count} long gaps end with the"
+      f" first token of another request ({found.by_chance:.0%} by chance)"
+  )
+  if not found.from_prompts:
+    return CANNOT_TELL, [
+        *evidence,
+        "long gaps do not go with prompts: preemption, or a stall of the"
+        " server or of the client",
+    ]
+  if not queues:
+    return "interference", evidence
+  assert seen.requests is not None
+  waits_ms = float(
+      (seen.requests.ttft_ms - seen.requests.ttft_ms.min()).mean()
+  )
+  evidence += [
+      *why,
+      f"a request waits about {waits_ms:.3g} ms for its first token and loses"
+      f" {found.excess_ms:.3g} ms in long gaps",
+  ]
+  if waits_ms >= _TWICE * found.excess_ms:
+    return "prefill_queue", evidence
+  if found.excess_ms >= _TWICE * waits_ms:
+    return "interference", evidence
+  return CANNOT_TELL, [*evidence, "about as much of the one as of the other"]
+
+
+def _waits_outweigh(seen: Observed) -> str:
+  """Where the waits are twice all that comes after the first token, whatever
+  disturbs that; empty where they are not, or are not known."""
+  share = tails.waiting_share(seen.requests) if seen.requests else None
+  first, whole = tails.mean_of(seen, "ttft"), tails.mean_of(seen, "e2el")
+  if share is None or first is None or whole is None:
+    return ""
+  if share * first < _TWICE * (whole - first):
+    return ""
+  return (
+      f"the waits are {share * first:.3g} ms of a mean of {whole:.3g} ms, and"
+      f" all after the first token {whole - first:.3g} ms"
+  )
+
+
+def _hand_off(seen: Observed) -> str:
+  """Where only the first gap is long: what lies in it; else empty."""
+  found = tails.first_gaps(seen.requests) if seen.requests else None
+  if found is None or found.ratio < _HAND_OFF or found.later.ratio > _TWICE:
+    return ""
+  return (
+      f"the first gap is {found.first_ms:.3g} ms in the median, later ones"
+      f" {found.later.median_ms:.3g} ms and steady: where prefill and decode"
+      " are apart that is the hand-off, by its link or for want of room on the"
+      " decode worker; a client cannot see which"
+  )
+
+
+def _steady(evidence: list[str]) -> tuple[str, list[str]]:
+  """No tail at all: steps themselves, which say nothing to a client."""
+  return CANNOT_TELL, [
+      *evidence,
+      "no tail: requests take what their steps take; whether bandwidth,"
+      " compute or overhead bounds those, a client cannot see",
+  ]

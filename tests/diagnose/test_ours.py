@@ -1,0 +1,120 @@
+"""Runs of ours: the bottleneck that was built in is the one that is named."""
+
+import dataclasses
+
+import pytest
+
+from pdjax.diagnose.finding import ADVICE, TITLES
+from pdjax.diagnose.ours import diagnose, shares_of
+from tests.diagnose import made
+from tests.diagnose.made import CASES, served
+
+
+def mean_lag_ms(table):
+  return float(table["lag_ns"].mean()) / 1e6
+
+
+def finding(verdict, late=False):
+  table, summary = served(verdict, late)
+  return diagnose(verdict, summary, mean_lag_ms(table))
+
+
+@pytest.mark.parametrize("verdict", CASES)
+def test_the_true_bottleneck_is_named(verdict):
+  found = finding(verdict)
+  assert found.verdict == verdict, found.lines()
+  assert found.evidence and found.advice
+
+
+@pytest.mark.parametrize("other", ["decode_bandwidth", "transfer"])
+def test_a_late_generator_comes_first(other):
+  found = finding(other, late=True)
+  assert found.verdict == "generator", found.lines()
+  assert "before the request reaches the scheduler" in found.evidence[0]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "late"),
+    [*((verdict, False) for verdict in CASES), ("transfer", True)],
+)
+def test_parts_are_all_of_the_time(verdict, late):
+  table, summary = served(verdict, late)
+  shares = shares_of(summary, mean_lag_ms(table))
+  assert shares.total == pytest.approx(summary["mean_e2el_ms"], rel=1e-9)
+  assert all(v >= 0 for v in (*shares.first.values(), *shares.later.values()))
+  where_ms = finding(verdict, late).where_ms
+  assert sum(where_ms.values()) == pytest.approx(shares.total)
+
+
+def test_memory_that_a_worker_of_both_lacks_is_decodes():
+  run = dataclasses.replace(
+      CASES["decode_memory"],
+      cluster=dataclasses.replace(CASES["decode_memory"].cluster, split="1C"),
+      strategy=dataclasses.replace(
+          CASES["decode_memory"].strategy, kind="chunked", chunk_size=512,
+          first_token=None,
+      ),
+  )
+  made.CASES["one worker"] = run
+  try:
+    assert finding("one worker").verdict == "decode_memory"
+  finally:
+    del made.CASES["one worker"]
+
+
+@pytest.mark.parametrize(
+    ("ttft", "tpot", "verdict"),
+    [(1.0, 1.0, "prefill_queue"), (0.5, 1.0, "prefill_queue"),
+     (1.0, 0.5, "interference")],
+)
+def test_an_slo_decides_which_side_counts(ttft, tpot, verdict):
+  """Queueing costs more than interference; where only the time per token is
+  missed, interference is what matters."""
+  _, summary = served("interference")
+  waits = {
+      "mean_p_queue_ms": 0.4 * summary["mean_decode_ms"],
+      "mean_interference_ms": 0.3 * summary["mean_decode_ms"],
+      "slo_share[ttft <= 1]": ttft, "slo_share[tpot <= 1]": tpot,
+  }
+  assert diagnose("x", summary | waits, 0.0).verdict == verdict
+
+
+def test_without_peaks_bandwidth_is_not_guessed():
+  _, summary = served("decode_bandwidth")
+  unknown = {
+      name: None for name in summary if name.startswith(("mbu", "compute_busy"))
+  } | {"utilisation_unknown": "not known: peaks of 'cpu'"}
+  found = diagnose("x", summary | unknown, 0.0)
+  assert found.verdict == "cannot_tell"
+  assert "not known: peaks of 'cpu'" in found.evidence
+
+
+def test_steps_that_nothing_bounds_are_not_called_bound():
+  _, summary = served("decode_bandwidth")
+  slack = {"mbu[D decode]": 0.1, "compute_busy[D decode]": 0.05}
+  found = diagnose("x", summary | slack, 0.0)
+  assert found.verdict == "cannot_tell"
+  assert "overhead" in found.evidence[1]
+
+
+def test_nothing_finished_tells_nothing():
+  _, summary = served("prefill")
+  found = diagnose("x", summary | {"completed": 0}, 0.0)
+  assert (found.verdict, found.evidence) == (
+      "cannot_tell", ("no request finished",)
+  )
+
+
+def test_mfu_is_never_read_as_a_profilers_figure():
+  """Whatever MFU says, the verdict stays: no rule looks at it."""
+  for verdict in ("prefill_queue", "decode_bandwidth"):
+    _, summary = served(verdict)
+    for mfu in (0.01, 0.95):
+      changed = {n: mfu for n in summary if n.startswith("mfu[")}
+      assert changed
+      assert diagnose("x", summary | changed, 0.0).verdict == verdict
+  assert any("profiler" in note for note in finding("prefill").notes)
+
+
+def test_every_verdict_has_words():
+  assert set(TITLES) == set(ADVICE)
