@@ -7,8 +7,13 @@ import pytest
 
 from pdjax.diagnose import tails
 from pdjax.diagnose.outside import diagnose
-from pdjax.foreign import aiperf, aiperf_reader, guidellm, requestcsv
-from pdjax.foreign import vllm_reader
+from pdjax.foreign import (
+  aiperf,
+  aiperf_reader,
+  guidellm,
+  requestcsv,
+  vllm_reader,
+)
 from pdjax.foreign.observed import Observed, Requests
 from tests.diagnose import made
 from tests.metrics.scripted import token_times_ns
