@@ -3,15 +3,13 @@
 from collections.abc import Collection, Sequence
 
 from pdjax import schema
-from pdjax.cli.results import Result, results_in
 from pdjax.compare.agreement import agreement
 from pdjax.compare.rival import Rival, claimed, rivals_of
 from pdjax.config import ConfigError
 from pdjax.published import claim
-from pdjax.sweep.only import only_of, select
+from pdjax.results.chosen import Only, selected
+from pdjax.results.found import results_in
 
-Only = Sequence[tuple[str, str, str]]
-"""(flag, field, values) each."""
 Pair = tuple[Rival, Rival]
 
 
@@ -26,7 +24,7 @@ def chosen(
   if is_claim:
     return _claimed(given, only), []
   results, left_out = results_in(given)
-  return list(rivals_of(_selected(results, only), given)), left_out
+  return list(rivals_of(selected(results, only), given)), left_out
 
 
 def _claimed(given: str, only: Only) -> list[Rival]:
@@ -41,19 +39,6 @@ def _claimed(given: str, only: Only) -> list[Rival]:
     there = ", ".join(one.label for one in found.rows)
     raise ConfigError([f"{given}: no such row; there are {there}"])
   return [claimed(found, one) for one in rows]
-
-
-def _selected(results: Sequence[Result], only: Only) -> list[Result]:
-  chosen, errors = list(results), []
-  for flag in dict.fromkeys(flag for flag, _, _ in only):
-    wrong: list[str] = []
-    wanted = only_of([(p, v) for f, p, v in only if f == flag], wrong)
-    if not wrong:
-      chosen, wrong = select(chosen, wanted)
-    errors += [line.replace("--only", f"--{flag}", 1) for line in wrong]
-  if errors:
-    raise ConfigError(errors)
-  return chosen
 
 
 def pairs(

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from pdjax import config, fieldtypes, schema
-from pdjax.cli.finished import Shown
 from pdjax.config import ConfigError
+from pdjax.report.groups import ReportedRun
 from pdjax.sweep import jsonfile, runfiles
 from pdjax.sweep.store import runs_of
 
@@ -15,9 +15,10 @@ _READ = ("summary.json", "conditions.json", "config.json")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Result(Shown):
+class Result(ReportedRun):
   """A finished run with what a reader may choose it by."""
 
+  folder: Path
   run: config.Run
   case: str
   repeat: int
