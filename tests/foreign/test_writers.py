@@ -2,12 +2,13 @@
 
 import csv
 import io
+import json
 
 import numpy as np
 import pytest
 
 from pdjax import config
-from pdjax.foreign import aiperf, vllm
+from pdjax.foreign import aiperf, aiperf_reader, vllm, vllm_reader
 from pdjax.foreign.aiperf_writer import csv_text
 from pdjax.foreign.served import Served, gaps_ns
 from pdjax.foreign.vllm_writer import _peaks, result
@@ -162,3 +163,23 @@ def test_aiperf_columns(one):
   )}
   assert int(single["Request Count"]) == one.summary["completed"]
   assert int(single["Error Request Count"]) == one.unfinished
+
+
+def test_what_is_written_for_vllm_is_read_back(one):
+  # Through JSON, as a file would be.
+  found = vllm_reader.read(json.loads(json.dumps(result(one))), "a file")
+  done = one.table.finished
+  assert (found.completed, found.failed) == (done.sum(), (~done).sum())
+  for name in ("mean_ttft_ms", "p50_itl_ms", "mean_e2el_ms"):
+    assert found.figures[name] == pytest.approx(one.summary[name])
+  ttft_ms = np.ma.getdata(one.table["ttft_ns"])[done] / 1e6
+  assert found.requests.ttft_ms == pytest.approx(ttft_ms)
+  gaps, _ = gaps_ns(one.table)
+  assert np.concatenate(found.requests.gaps_ms) == pytest.approx(gaps / 1e6)
+
+
+def test_what_is_written_for_aiperf_is_read_back(one):
+  found = aiperf_reader.read_csv(csv_text(one), "a file")
+  for name in ("mean_ttft_ms", "p50_tpot_ms", "mean_e2el_ms"):
+    assert found.figures[name] == pytest.approx(one.summary[name], abs=0.006)
+  assert found.completed == one.summary["completed"]
