@@ -53,7 +53,8 @@ class Backend:
   costs: str = "analytical"
   """What prices simulated steps: `analytical` (first principles), `fitted` (the
   same, scalars fitted to published measurements of such chips), or the path of
-  a published profile of DistServe or Splitwise."""
+  one's own calibration (`pdjax.calibrate`) or of a published profile of
+  DistServe or Splitwise."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -6,21 +6,24 @@ of taking each worker's steps not to depend on what the other workers do.
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
+from typing import Any
 
-from pdjax.calibrate.fit import FittedCost
 from pdjax.config import Run
 from pdjax.events import Arrived, Log
-from pdjax.metrics.requests import request_table
+from pdjax.metrics.requests import RequestTable, request_table
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.simulate.backend import SimulatedBackend
+from pdjax.simulate.fittedcost import FittedCost
 from pdjax.simulate.links import Link
 from pdjax.workload.clients import Open
 
-FIGURES = (
-    ("ttft", 50), ("ttft", 99), ("tpot", 50), ("tpot", 99), ("itl", 50),
-    ("itl", 99), ("e2el", 50),
+FIGURES = tuple(
+    (metric, percentile)
+    for metric in ("ttft", "tpot", "itl", "e2el")
+    for percentile in (50, 90, 99)
 )
 
 
@@ -32,6 +35,8 @@ class Compared:
   percentile: int
   measured_ms: float
   simulated_ms: float
+  values: int
+  """Measured values that the percentile is of."""
 
   @property
   def error(self) -> float:
@@ -63,15 +68,43 @@ def simulate_again(
   return serve(policy_of(run), backend, world_of(run, pool_pages))
 
 
-def compare(measured: Log, simulated: Log, run: Run) -> list[Compared]:
+def compare(
+    measured: RequestTable,
+    simulated: RequestTable,
+    figures: Sequence[tuple[str, int]] = FIGURES,
+) -> list[Compared]:
   """The figures that exist in both."""
-  anchor = run.strategy.first_token or "at_prefill"
-  tables = [request_table(log, anchor) for log in (measured, simulated)]
   compared = []
-  for metric, percentile in FIGURES:
-    ours, theirs = (
-        table.sample(metric).percentile(percentile) for table in tables
-    )
+  for metric, percentile in figures:
+    samples = [table.sample(metric) for table in (measured, simulated)]
+    ours, theirs = (sample.percentile(percentile) for sample in samples)
     if ours and theirs is not None:
-      compared.append(Compared(metric, percentile, ours / 1e6, theirs / 1e6))
+      compared.append(
+          Compared(
+              metric, percentile, ours / 1e6, theirs / 1e6, samples[0].total
+          )
+      )
   return compared
+
+
+def rank_correlation(
+    measured: Sequence[float], simulated: Sequence[float]
+) -> float | None:
+  """Kendall's tau-b of two orders of the same designs; None of fewer than 3."""
+  from scipy.stats import kendalltau
+
+  if len(measured) < 3:
+    return None
+  tau: Any = kendalltau(measured, simulated)[0]
+  return None if math.isnan(tau) else float(tau)
+
+
+def lost_by_choice(
+    measured: Sequence[float], simulated: Sequence[float]
+) -> float | None:
+  """Share of the best measured goodput lost by the simulator's choice."""
+  best = max(measured, default=0.0)
+  if not best:
+    return None
+  chosen = measured[max(range(len(simulated)), key=simulated.__getitem__)]
+  return 1.0 - chosen / best

@@ -13,6 +13,7 @@ from typing import Any
 from pdjax.cli import command
 from pdjax.cli import flags as experiment_flags
 from pdjax.cli.command import FAILED, OK
+from pdjax.cli.ownflags import taken
 from pdjax.config import ConfigError
 from pdjax.sweep import temporary
 
@@ -47,14 +48,14 @@ def _main(arguments: Sequence[str]) -> int:
   if {"--help", "-h"} & set(arguments):
     print(USAGE, end="")
     return OK
-  own, rest, errors = _taken(arguments)
+  own, rest, errors = taken(arguments, _OWN, ("all_buckets",))
   flags, more = experiment_flags.parse(rest)
   errors += more
   if flags.config is None:
     errors.append("--config: say which, as in --config=llama70b_h100")
   targets = _targets(own, errors)
   timeout_s = _timeout_s(own, errors)
-  output = _output(own, errors)
+  output = output_of("json", own.get("json"), errors)
   from pdjax.cli import aot_plan, aot_report
 
   plans = aot_plan.plans(flags, targets, "all_buckets" in own, errors)
@@ -63,27 +64,6 @@ def _main(arguments: Sequence[str]) -> int:
     found = [finding.as_json() for finding in findings]
     output.write_text(json.dumps(found, indent=2) + "\n")
   return OK if all(finding.good for finding in findings) else FAILED
-
-
-def _taken(
-    arguments: Sequence[str],
-) -> tuple[dict[str, str], list[str], list[str]]:
-  """This command's own flags, the other arguments, mistakes."""
-  own: dict[str, str] = {}
-  rest, errors = [], []
-  for argument in arguments:
-    name, equals, text = argument.removeprefix("--").partition("=")
-    if name in own:
-      errors.append(f"--{name}: given twice; say it once")
-    if argument == "--all_buckets":
-      own[name] = ""
-    elif argument.startswith("--") and name in _OWN:
-      own[name] = text
-      if not text:
-        errors.append(f"--{name}: needs a value, as in --{name}=VALUE")
-    else:
-      rest.append(argument)
-  return own, rest, errors
 
 
 def _targets(own: dict[str, str], errors: list[str]) -> list[Any]:
@@ -112,15 +92,15 @@ def _timeout_s(own: dict[str, str], errors: list[str]) -> float:
   return timeout_s
 
 
-def _output(own: dict[str, str], errors: list[str]) -> Path | None:
-  text = own.get("json")
+def output_of(flag: str, text: str | None, errors: list[str]) -> Path | None:
+  """The file that a flag names, if it can be written; else a mistake."""
   if not text:
     return None
   path = Path(text)
   if path.is_dir() or not path.absolute().parent.is_dir():
-    errors.append(f"--json={text}: cannot be written: no such folder")
+    errors.append(f"--{flag}={text}: cannot be written: no such folder")
   elif path.exists() and not os.access(path, os.W_OK):
-    errors.append(f"--json={text}: may not be written to")
+    errors.append(f"--{flag}={text}: may not be written to")
   elif not path.exists() and (reason := temporary.refusal(path)):
-    errors.append(f"--json={text}: {reason}")
+    errors.append(f"--{flag}={text}: {reason}")
   return path

@@ -31,7 +31,7 @@ def plans(
   Raises:
     ConfigError: every mistake, one line each.
   """
-  cells = _cells(flags, errors) if flags.config else []
+  cells = cells_of(flags, errors) if flags.config else []
   made, seen = [], set()
   for target in targets:
     for cell in cells:
@@ -59,7 +59,12 @@ def _key(job: Job, target: Target) -> tuple:
   )
 
 
-def _cells(flags: Flags, errors: list[str]) -> list[Cell]:
+def cells_of(flags: Flags, errors: list[str]) -> list[Cell]:
+  """Different cells of a config and of its blocks; none if there is a mistake.
+
+  Raises:
+    ConfigError: the config cannot be read.
+  """
   assert flags.config is not None
   try:
     path = configfile.find(flags.config)

@@ -5,48 +5,22 @@ to half of a run's steps, the simulator serves the same requests, and the errors
 of its figures are printed beside what a repeated measurement differs by.
 """
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from pdjax import schema
-from pdjax.calibrate.fidelity import (
-  FIGURES,
-  Compared,
-  compare,
-  simulate_again,
-)
-from pdjax.calibrate.fit import fit_cost, fit_link, step_errors
-from pdjax.calibrate.observe import Observer, observe
-from pdjax.cli.plant import pool_pages_of
+from pdjax.calibrate.fidelity import Compared, compare, simulate_again
+from pdjax.calibrate.fit import step_errors
+from pdjax.cli.fidelity_runs import Measured, own_prices, runs_of
 from pdjax.config import Run
-from pdjax.dtypes import Dtypes
-from pdjax.eventfile import read_log
 from pdjax.events import Log
-from pdjax.models.sizes import spec_of
+from pdjax.metrics.requests import table_of
 from pdjax.schedule.replay import replay
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.sweep import jsonfile
 
 Say = Callable[[str], None]
-
-
-@dataclasses.dataclass(frozen=True, eq=False, slots=True)
-class Measured:
-  """A finished run with its log."""
-
-  label: str
-  repeat: int
-  run: Run
-  log: Log
-  pool_pages: Sequence[int]
-
-  def observe(self) -> Observer:
-    return observe(
-        self.log, policy_of(self.run), world_of(self.run, self.pool_pages)
-    )
 
 
 def show(folder: Path, say: Say) -> Path:
@@ -57,7 +31,8 @@ def show(folder: Path, say: Say) -> Path:
     told.append(text)
     say(text)
 
-  _prove(_read(folder), both)
+  rows = jsonfile.read(folder / "summary.json") or []
+  _prove(runs_of(folder, rows), both)
   path = folder / "same_scheduler.txt"
   jsonfile.write_text(path, "\n".join(told) + "\n")
   return path
@@ -72,19 +47,8 @@ def _prove(runs: Sequence[Measured], say: Say) -> None:
     if not one.repeat:
       _simulate(one, say)
   for first, second in _repeats(runs):
-    figures = compare(first.log, second.log, first.run)
+    figures = _compared(first.log, second.log, first.run)
     say(_line("noise: measured again", _percent(figures)))
-
-
-def _read(folder: Path) -> list[Measured]:
-  rows = jsonfile.read(folder / "summary.json") or []
-  return [_measured(folder / row["run"], row) for row in rows]
-
-
-def _measured(folder: Path, row: dict) -> Measured:
-  run = schema.run_from_tree(jsonfile.read(folder / "config.json"))
-  log = read_log(folder / "events.parquet")
-  return Measured(row["label"], row["repeat"], run, log, pool_pages_of(run))
 
 
 def _replay(one: Measured, say: Say) -> None:
@@ -99,26 +63,26 @@ def _replay(one: Measured, say: Say) -> None:
 def _simulate(one: Measured, say: Say) -> None:
   """Fits step costs to half of a run's steps, and serves it once more."""
   seen = one.observe()
-  cost = fit_cost(
-      seen.steps[::2], seen.transfers, _kv_bytes_per_token(one.run)
-  )
-  link = fit_link(seen.transfers)
+  cost, link = own_prices(one, seen)
   again = simulate_again(one.log, one.run, cost, link, one.pool_pages)
-  figures = compare(one.log, again, one.run)
+  figures = _compared(one.log, again, one.run)
   held_out = np.median(np.abs(step_errors(cost, seen.steps[1::2])))
   say(_line(one.label, [*_percent(figures), f"{held_out:.0%}"]))
 
 
-def _kv_bytes_per_token(run: Run) -> int:
-  spec = spec_of(run.model)
-  return spec.kv_bytes_per_token(Dtypes.all(run.model.dtype).kv_bytes)
+def _compared(measured: Log, other: Log, run: Run) -> list[Compared]:
+  return compare(table_of(measured, run), table_of(other, run), _SHOWN)
 
 
 def _percent(figures: Sequence[Compared]) -> list[str]:
   return [f"{figure.error:+.0%}" for figure in figures]
 
 
-_FIGURES = [f"{metric} p{percent}" for metric, percent in FIGURES]
+_SHOWN = (
+    ("ttft", 50), ("ttft", 99), ("tpot", 50), ("tpot", 99), ("itl", 50),
+    ("itl", 99), ("e2el", 50),
+)
+_FIGURES = [f"{metric} p{percent}" for metric, percent in _SHOWN]
 _HEADING = """
   The same requests on the virtual clock. Each run's step costs are six prices
   fitted to every second of its own steps, so this is the error of the timing

@@ -261,9 +261,14 @@ class EngineBackend:
     return self._compiles
 
   @property
+  def replicas(self) -> list[Replica]:
+    """Of each worker."""
+    return [worker.replica for worker in self._crew.workers]
+
+  @property
   def num_programs(self) -> list[int]:
     """Compiled programs of each worker."""
-    return [worker.replica.num_programs for worker in self._crew.workers]
+    return [replica.num_programs for replica in self.replicas]
 
   @property
   def padding(self) -> list[Padding]:

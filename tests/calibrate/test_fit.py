@@ -5,21 +5,22 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pdjax.calibrate.fidelity import compare, simulate_again
-from pdjax.calibrate.fit import (
-  FittedCost,
-  features,
-  fit_cost,
-  fit_link,
-  step_errors,
+from pdjax.calibrate.fidelity import (
+  compare,
+  lost_by_choice,
+  rank_correlation,
+  simulate_again,
 )
+from pdjax.calibrate.fit import fit_cost, fit_link, step_errors
 from pdjax.calibrate.observe import StepSeen, TransferSeen, observe
 from pdjax.events import StepEnded
+from pdjax.metrics.requests import table_of
 from pdjax.schedule.cost import StepShape
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.segments import elapsed_ps
 from pdjax.simulate.backend import SimulatedBackend
+from pdjax.simulate.fittedcost import FittedCost, Padding, features
 from pdjax.simulate.links import Link
 from pdjax.workload.clients import Open
 from tests.laws.cluster import load_of, run_config
@@ -121,4 +122,31 @@ def test_a_log_of_known_prices_is_observed_and_served_again_exactly(kind):
   assert len(seen.transfers) == (10 if workers == 2 else 0)
   again = simulate_again(log, run, TRUE, LINK, pages)
   assert list(again) == list(log)
-  assert {one.error for one in compare(log, again, run)} == {0.0}
+  tables = table_of(log, run), table_of(again, run)
+  assert {one.error for one in compare(*tables)} == {0.0}
+
+
+def test_padding_prices_what_is_computed():
+  padding = Padding(sequences=(2, 8), prompt_tokens=(64, 256))
+  alone = features(StepShape((), 3, 300), padding)
+  assert alone[4:] == (8, 300)
+  mixed = features(StepShape(((70, 0),), 1, 100), padding)
+  assert (mixed[2], mixed[4]) == (256, 8)
+  assert features(StepShape(((300, 0),)), padding)[2] == 256 + 64
+
+
+def test_a_step_disturbed_by_the_machine_bends_no_price():
+  seen = [StepSeen(s, TRUE.step(s)[0].first_ps) for s in shapes()]
+  slow = [
+      StepSeen(s.shape, 30 * s.elapsed_ps) if i % 40 == 0 else s
+      for i, s in enumerate(seen)
+  ]
+  errors = np.abs(step_errors(fit_cost(slow, [], 1000), seen))
+  assert np.median(errors) < 0.2
+
+
+def test_decisions_are_compared_by_rank_and_by_what_they_cost():
+  assert rank_correlation([1, 2, 3], [10, 20, 30]) == 1.0
+  assert rank_correlation([1, 2], [1, 2]) is None
+  assert lost_by_choice([1.0, 2.0, 1.5], [5.0, 6.0, 9.0]) == 0.25
+  assert lost_by_choice([0.0], [1.0]) is None

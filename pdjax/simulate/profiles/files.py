@@ -1,14 +1,18 @@
 """Profiles read by path; which of the known formats it is, a file tells.
 
-All known profiles are of A100 80 GB SXM, without a pipeline.
+Published profiles are of A100 80 GB SXM, without a pipeline. A calibration is
+of the devices it was made on; a config names any chip beside it, which then
+says what that chip's sheet says and prices no step.
 """
 
+import json
 from pathlib import Path
 
 from pdjax import inputfile
 from pdjax.config import ConfigError
 from pdjax.simulate.costs import AnalyticalCost
-from pdjax.simulate.profiles import distserve, splitwise
+from pdjax.simulate.profiles import calibrated, distserve, splitwise
+from pdjax.simulate.profiles.calibrated import CalibratedCost, Calibration
 from pdjax.simulate.profiles.cost import ProfiledCost, StepTimes
 
 CHIP = "a100-80gb-sxm"
@@ -25,6 +29,8 @@ def profiled(path: str, analytical: AnalyticalCost) -> ProfiledCost:
   layout, chip = analytical.layout, analytical.chip
   file = inputfile.path_of(path)
   times = _read(file)
+  if isinstance(times, Calibration):
+    return _calibrated(times, analytical, file)
   if chip.name != CHIP:
     raise _refused(path, f"it is of {CHIP}, not of {chip.name!r}")
   if layout.chips != layout.tp:
@@ -35,21 +41,54 @@ def profiled(path: str, analytical: AnalyticalCost) -> ProfiledCost:
     raise _refused(
         path, f"no {analytical.spec.name} tp {layout.tp} in it; it has {known}"
     )
-  digest = inputfile.sha256_of(file)
-  return ProfiledCost(found, analytical, f"{file.name} sha256 {digest}")
+  return ProfiledCost(found, analytical, _name(file))
 
 
-def _read(path: Path) -> dict[tuple[str, int], StepTimes]:
+def calibration(path: str) -> Calibration:
+  """The calibration at `path`.
+
+  Raises:
+    ConfigError: there is none.
+  """
+  found = _read(inputfile.path_of(path))
+  if not isinstance(found, Calibration):
+    raise _refused(path, "a published profile, not a calibration")
+  return found
+
+
+def _calibrated(
+    found: Calibration, analytical: AnalyticalCost, file: Path
+) -> ProfiledCost:
+  wanted = (analytical.spec.name, analytical.layout.tp)
+  if (found.model, found.tp) != wanted or analytical.layout.chips != wanted[1]:
+    raise _refused(
+        str(file),
+        f"it is of {found.model} tp {found.tp}, not of {wanted[0]}"
+        f" {analytical.layout}",
+    )
+  return CalibratedCost(found, analytical, _name(file))
+
+
+def _name(file: Path) -> str:
+  return f"{file.name} sha256 {inputfile.sha256_of(file)}"
+
+
+def _read(path: Path) -> dict[tuple[str, int], StepTimes] | Calibration:
   if reason := inputfile.refusal(str(path)):
     raise _refused(str(path), reason)
   try:
-    if path.read_text().lstrip().startswith("{"):
+    text = path.read_text()
+    if text.lstrip().startswith("{"):
+      tree = json.loads(text)
+      if calibrated.is_calibration(tree):
+        return calibrated.read(tree)
       return dict(distserve.read(path))
     return dict(splitwise.tables(path))
   except (KeyError, TypeError, ValueError, AttributeError) as error:
     raise _refused(
         str(path),
-        "neither a profile of DistServe (JSON) nor of Splitwise (CSV):"
+        "neither a calibration, nor a profile of DistServe (JSON) or of"
+        " Splitwise (CSV):"
         f" {type(error).__name__}: {error}",
     ) from error
 

@@ -60,10 +60,10 @@ def test_other_conditions_are_refused(path, change, reason):
     "text, reason",
     [
         (None, "no such file"),
-        ("{", "neither a profile of DistServe"),
-        ('{"a": 3}', "neither a profile of DistServe"),
-        ("a,b\n1,2\n", "neither a profile of DistServe"),
-        ("", "neither a profile of DistServe"),
+        ("{", "nor a profile of DistServe"),
+        ('{"a": 3}', "nor a profile of DistServe"),
+        ("a,b\n1,2\n", "nor a profile of DistServe"),
+        ("", "nor a profile of DistServe"),
     ],
 )
 def test_other_files_are_refused(tmp_path, text, reason):

@@ -1,0 +1,133 @@
+"""From steps seen to a calibration: fit, steps left out, spread, range.
+
+Every second step is fitted and the others are kept to tell the error. The
+spread is a bootstrap's: the fit repeated on steps drawn with replacement, 40
+times, seeded. (Efron, The Annals of Statistics, 1979.)
+
+Units: `_ps` picoseconds.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pdjax.calibrate.fit import fit_cost, fit_link, step_errors
+from pdjax.calibrate.observe import StepSeen, TransferSeen
+from pdjax.simulate.fittedcost import PRICES, FittedCost, Padding
+from pdjax.simulate.profiles.calibrated import VERSION, VERSION_KEY
+from pdjax.simulate.rates import PS_PER_S
+
+RESAMPLES = 40
+
+
+def calibration(
+    steps: Sequence[StepSeen],
+    transfers: Sequence[TransferSeen],
+    *,
+    kv_bytes_per_token: int,
+    padding: Padding,
+    model: str,
+    tp: int,
+    made_by: Mapping[str, Any],
+) -> dict[str, Any]:
+  """What a calibration file holds; `profiles.calibrated` reads it.
+
+  Raises:
+    ValueError: no step was seen.
+  """
+  fitted, held_out = steps[::2], steps[1::2] or steps
+  cost = fit_cost(fitted, transfers, kv_bytes_per_token, padding)
+  link = fit_link(transfers)
+  errors = [*_errors(cost, held_out)]
+  return {
+      VERSION_KEY: VERSION,
+      "model": model,
+      "tp": tp,
+      "accuracy": _accuracy(errors, made_by),
+      "prices": {name: getattr(cost, name) for name in PRICES},
+      "spread": _spread(cost, fitted, padding),
+      "copy_ps_per_byte": cost.copy_ps_per_byte,
+      "kv_bytes_per_token": kv_bytes_per_token,
+      "link": {
+          "bandwidth_bytes_per_s": link.bandwidth_bytes_per_s,
+          "latency_s": link.latency_ps / PS_PER_S,
+      },
+      "padding": {
+          "sequences": list(padding.sequences),
+          "prompt_tokens": list(padding.prompt_tokens),
+      },
+      "range": _range(steps),
+      "errors": errors,
+      "steps_fitted": len(fitted),
+      "steps_held_out": len(held_out),
+      "transfers": len(transfers),
+      "made_by": dict(made_by),
+  }
+
+
+def kind_of(step: StepSeen) -> str:
+  """prefill, decode or mixed."""
+  if not step.shape.prefill:
+    return "decode"
+  return "mixed" if step.shape.decode_seqs else "prefill"
+
+
+def _errors(
+    cost: FittedCost, steps: Sequence[StepSeen]
+) -> Iterator[dict[str, Any]]:
+  """By kind of step, and of all: size of the errors, and their direction."""
+  for kind in ("prefill", "decode", "mixed", "all"):
+    some = [s for s in steps if kind in ("all", kind_of(s))]
+    if some:
+      off = step_errors(cost, some)
+      yield {
+          "kind": kind,
+          "steps": len(some),
+          "median": float(np.median(np.abs(off))),
+          "p90": float(np.quantile(np.abs(off), 0.9)),
+          "bias": float(np.median(off)),
+      }
+
+
+def _accuracy(
+    errors: Sequence[Mapping[str, Any]], made_by: Mapping[str, Any]
+) -> str:
+  every = errors[-1]
+  return (
+      f"fitted to this engine on {made_by.get('device', 'one device')}; on"
+      f" {every['steps']} steps left out {100 * every['median']:.1f} % off in"
+      f" the median, {100 * every['p90']:.0f} % at p90"
+  )
+
+
+def _spread(
+    cost: FittedCost, steps: Sequence[StepSeen], padding: Padding
+) -> dict[str, float | None]:
+  """Of each price, one standard deviation over the price; None of 0."""
+  draw = np.random.default_rng(0)
+  fits = []
+  for _ in range(RESAMPLES):
+    chosen = [steps[i] for i in draw.integers(len(steps), size=len(steps))]
+    again = fit_cost(chosen, (), cost.kv_bytes_per_token, padding)
+    fits.append([getattr(again, name) for name in PRICES])
+  deviations = np.std(fits, axis=0, ddof=1).tolist()
+  prices = [getattr(cost, name) for name in PRICES]
+  return {
+      name: deviation / price if price else None
+      for name, price, deviation in zip(PRICES, prices, deviations, strict=True)
+  }
+
+
+def _range(steps: Sequence[StepSeen]) -> dict[str, int]:
+  """The largest of each that was seen; see `profiles.calibrated.Range`."""
+  shapes = [step.shape for step in steps]
+  chunks = [chunk for shape in shapes for chunk in shape.prefill]
+  return {
+      "prompt_tokens": max(
+          sum(tokens for tokens, _ in shape.prefill) for shape in shapes
+      ),
+      "cached_tokens": max((cached for _, cached in chunks), default=0),
+      "sequences": max(shape.decode_seqs for shape in shapes),
+      "context_tokens": max(shape.decode_context_tokens for shape in shapes),
+  }

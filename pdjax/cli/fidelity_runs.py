@@ -1,0 +1,213 @@
+"""Measured runs, and each of them once more on the virtual clock."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pdjax import schema
+from pdjax.calibrate import fidelity
+from pdjax.calibrate.fidelity import Compared, compare, simulate_again
+from pdjax.calibrate.fit import fit_cost, fit_link, step_errors
+from pdjax.calibrate.observe import Observer, StepSeen, observe
+from pdjax.cli.plant import pool_pages_of
+from pdjax.cli.replay import runs_in
+from pdjax.config import ConfigError, Run
+from pdjax.dtypes import Dtypes
+from pdjax.eventfile import EventFileError, read_log
+from pdjax.events import Log
+from pdjax.metrics.requests import RequestTable, table_of
+from pdjax.metrics.summary import summarize
+from pdjax.models.sizes import spec_of
+from pdjax.schedule.setup import policy_of, world_of
+from pdjax.simulate.fittedcost import PRICES, FittedCost
+from pdjax.simulate.links import Link
+from pdjax.simulate.profiles import files
+from pdjax.simulate.profiles.calibrated import Calibration
+from pdjax.sweep import jsonfile
+
+RATES = ("output_throughput", "slo_attainment", "request_goodput")
+"""Figures of a whole run, from its summary."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Measured:
+  """A finished run with its log."""
+
+  folder: Path
+  label: str
+  repeat: int
+  run: Run
+  log: Log
+  pool_pages: Sequence[int]
+
+  @property
+  def table(self) -> RequestTable:
+    return table_of(self.log, self.run)
+
+  def observe(self) -> Observer:
+    return observe(
+        self.log, policy_of(self.run), world_of(self.run, self.pool_pages)
+    )
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Found:
+  """One run, measured and simulated."""
+
+  label: str
+  figures: list[Compared]
+  unbiased: list[Compared]
+  """The same with all prices scaled so that the steps' sum is right: what is
+  off for other reasons than the price of the mean step."""
+  noise: list[Compared] | None
+  """Against the same run measured again."""
+  rates: dict[str, tuple[float, float]]
+  """(measured, simulated) of `RATES`."""
+  step_errors: np.ndarray
+  """Signed, relative, of each step that was not fitted."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Fidelity:
+  """All runs, and the decision among them."""
+
+  prices: str
+  runs: list[Found]
+  rank_correlation: float | None
+  """Of designs by goodput: Kendall's tau-b."""
+  lost_by_choice: float | None
+
+
+def read(folders: Iterable[Path]) -> list[Measured]:
+  """The measured runs in folders.
+
+  Raises:
+    ConfigError: a folder holds none, or one that cannot be read.
+  """
+  found = [run for folder in folders for run in _runs_at(folder)]
+  measured = [one for one in found if one.run.backend.kind == "jax"]
+  if found and not measured:
+    raise ConfigError(
+        [f"{found[0].folder}: simulated; only a measured run can be compared"]
+    )
+  return measured
+
+
+def _runs_at(folder: Path) -> list[Measured]:
+  rows = jsonfile.read(folder / "summary.json")
+  if isinstance(rows, list):
+    return runs_of(folder, rows)
+  return [_run_at(run, run.name, 0) for run in runs_in(folder)]
+
+
+def runs_of(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[Measured]:
+  """The runs of an experiment that the rows of its summary name."""
+  return [
+      _run_at(folder / row["run"], row["label"], row["repeat"]) for row in rows
+  ]
+
+
+def _run_at(folder: Path, label: str, repeat: int) -> Measured:
+  tree = jsonfile.read(folder / "config.json")
+  if not isinstance(tree, dict):
+    raise ConfigError([f"{folder}: not a run's folder: no config.json"])
+  run = schema.run_from_tree(tree)
+  try:
+    log = read_log(folder / "events.parquet")
+  except EventFileError as error:
+    raise ConfigError([str(error)]) from error
+  return Measured(folder, label, repeat, run, log, pool_pages_of(run))
+
+
+def compared(runs: Sequence[Measured], calibration: str | None) -> Fidelity:
+  """Every run that is not a repeat, served again.
+
+  Raises:
+    ConfigError: the calibration cannot be read, or is of another model.
+    Diverged: a log is not repeated by its scheduler.
+  """
+  known = files.calibration(calibration) if calibration else None
+  firsts = [one for one in runs if not one.repeat] or list(runs)
+  found = [_found(one, runs, known) for one in firsts]
+  goodputs = [one.rates.get("request_goodput", (0.0, 0.0)) for one in found]
+  measured, simulated = ([pair[i] for pair in goodputs] for i in (0, 1))
+  return Fidelity(
+      prices=(
+          f"{calibration}: {known.accuracy}" if known else
+          "fitted to every second step of each run itself"
+      ),
+      runs=found,
+      rank_correlation=fidelity.rank_correlation(measured, simulated),
+      lost_by_choice=(
+          fidelity.lost_by_choice(measured, simulated)
+          if len(found) > 1 else None
+      ),
+  )
+
+
+def _found(
+    one: Measured, runs: Sequence[Measured], known: Calibration | None
+) -> Found:
+  seen = one.observe()
+  steps = seen.steps if known else seen.steps[1::2]
+  if known:
+    _check_model(one, known)
+    cost, link = known.cost, known.link
+  else:
+    cost, link = own_prices(one, seen)
+  table, again = one.table, _again(one, cost, link)
+  return Found(
+      label=one.label,
+      figures=compare(table, again),
+      unbiased=compare(table, _again(one, _unbiased(cost, seen.steps), link)),
+      noise=next((compare(table, r.table) for r in _repeats(one, runs)), None),
+      rates=dict(_rates(one, table, again)),
+      step_errors=step_errors(cost, steps),
+  )
+
+
+def own_prices(one: Measured, seen: Observer) -> tuple[FittedCost, Link]:
+  """Fitted to every second of the run's own steps."""
+  kv_bytes = spec_of(one.run.model).kv_bytes_per_token(
+      Dtypes.all(one.run.model.dtype).kv_bytes
+  )
+  cost = fit_cost(seen.steps[::2], seen.transfers, kv_bytes)
+  return cost, fit_link(seen.transfers)
+
+
+def _check_model(one: Measured, known: Calibration) -> None:
+  name = spec_of(one.run.model).name
+  if name != known.model:
+    raise ConfigError([
+        f"--calibration: it is of {known.model}, {one.folder} is of {name}"
+    ])
+
+
+def _again(one: Measured, cost: FittedCost, link: Link) -> RequestTable:
+  log = simulate_again(one.log, one.run, cost, link, one.pool_pages)
+  return table_of(log, one.run)
+
+
+def _unbiased(cost: FittedCost, steps: Sequence[StepSeen]) -> FittedCost:
+  """All prices times what makes the sum of the steps right."""
+  priced = sum(cost.step(seen.shape)[0].first_ps for seen in steps)
+  share = sum(seen.elapsed_ps for seen in steps) / priced
+  scaled = {name: round(share * getattr(cost, name)) for name in PRICES}
+  return dataclasses.replace(cost, **scaled)
+
+
+def _repeats(one: Measured, runs: Sequence[Measured]) -> Iterator[Measured]:
+  return (r for r in runs if r.repeat and r is not one and r.run == one.run)
+
+
+def _rates(
+    one: Measured, table: RequestTable, again: RequestTable
+) -> Iterator[tuple[str, tuple[float, float]]]:
+  measured, simulated = summarize(table, one.run), summarize(again, one.run)
+  for name in RATES:
+    ours, theirs = measured.get(name), simulated.get(name)
+    if ours is not None and theirs is not None:
+      yield name, (ours, theirs)

@@ -1,0 +1,111 @@
+"""A calibration: fitted, held out, written, read, and pricing steps."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pdjax.calibrate.calibration import calibration
+from pdjax.calibrate.observe import StepSeen, TransferSeen
+from pdjax.calibrate.survey import survey
+from pdjax.config import ConfigError, Lengths, Workload
+from pdjax.models.presets import preset
+from pdjax.schedule.cost import StepShape
+from pdjax.simulate.chips import chip
+from pdjax.simulate.costs import AnalyticalCost
+from pdjax.simulate.profiles import calibrated, files
+from pdjax.workload.build import build
+from tests.calibrate.test_fit import LINK, TRUE, Padding, shapes
+
+MADE_BY = {"device": "cpu", "chips": 2, "dtype": "float32", "notes": []}
+
+
+def made(noise=0.05, **changed):
+  """A calibration of steps of known prices, some per cent of noise on them."""
+  draw = np.random.default_rng(1)
+  steps = [
+      StepSeen(s, round(TRUE.step(s)[0].first_ps * draw.normal(1, noise)))
+      for s in shapes()
+  ]
+  moves = [
+      TransferSeen(size, 2 * size, LINK.transfer_ps(size), 2 * size)
+      for size in (10_000, 50_000, 200_000)
+  ]
+  return calibration(
+      steps, moves, kv_bytes_per_token=1000, padding=Padding((4, 32), (512,)),
+      **{"model": "tiny", "tp": 1, "made_by": MADE_BY, **changed},
+  )
+
+
+def test_errors_are_those_of_steps_left_out():
+  found = made()
+  kinds = {error["kind"]: error for error in found["errors"]}
+  assert {*kinds} == {"prefill", "decode", "mixed", "all"}
+  assert kinds["all"]["steps"] == found["steps_held_out"] == 200
+  assert made(noise=0.3)["errors"][-1]["median"] > kinds["all"]["median"]
+
+
+def test_more_noise_is_more_spread():
+  quiet, loud = (made(noise)["spread"]["fixed_ps"] for noise in (0.02, 0.3))
+  assert quiet < loud
+
+
+@pytest.fixture(name="file")
+def _file(tmp_path):
+  path = tmp_path / "mine.json"
+  path.write_text(json.dumps(made()))
+  return path
+
+
+def test_a_file_prices_what_was_fitted(file):
+  found = calibrated.read(json.loads(file.read_text()))
+  assert found.cost.padding == Padding((4, 32), (512,))
+  assert found.link.bandwidth_bytes_per_s == pytest.approx(10**9, rel=1e-3)
+  shape = StepShape((), 4, 400)
+  assert found.provenance_of(shape) == "measured"
+  assert found.provenance_of(StepShape((), 400, 400)) == "extrapolated"
+
+
+def analytical(name="tiny"):
+  return AnalyticalCost(preset(name), chip("a100-80gb-sxm"))
+
+
+def test_the_simulator_takes_a_file_and_says_so(file):
+  cost = files.profiled(str(file), analytical())
+  shape = StepShape(((600, 5000),), 3, 300)
+  known = files.calibration(str(file)).cost
+  assert cost.step(shape) == known.step(shape)
+  assert cost.gather_ps(1000) == known.gather_ps(1000) == 2000
+  assert cost.transfer_bytes(7) == 7000
+  assert cost.provenance["kind"] == "calibrated"
+  assert "steps left out" in cost.provenance["accuracy"]
+  assert cost.provenance["steps_extrapolated"] == 1
+
+
+def test_a_file_of_another_model_or_format_is_refused(file, tmp_path):
+  with pytest.raises(ConfigError, match="it is of tiny tp 1, not of small"):
+    files.profiled(str(file), analytical("small"))
+  newer = tmp_path / "newer.json"
+  newer.write_text(json.dumps(made() | {calibrated.VERSION_KEY: 9}))
+  with pytest.raises(ConfigError, match="calibration format 9"):
+    files.calibration(str(newer))
+  newer.write_text(json.dumps(made() | {"range": {}}))
+  with pytest.raises(ConfigError, match="neither a calibration"):
+    files.calibration(str(newer))
+
+
+def test_a_survey_visits_batches_and_stays_within_the_lengths():
+  load = build(
+      Workload(
+          num_requests=4, rate=1.0,
+          prompt=Lengths(kind="empirical", values=(16, 300)),
+          output=Lengths(mean=20),
+      )
+  )
+  found = [*survey(load, 8)]
+  assert [name for name, _ in found] == [f"{n} users" for n in (1, 2, 4, 8)]
+  longest = max(r.prompt_tokens for r in load.requests)
+  for _, each in found:
+    assert max(r.prompt_tokens for r in each.requests) <= longest
+    assert max(each.output_tokens) <= 20
+  assert len({r.prompt_tokens for r in found[0][1].requests}) > 3

@@ -1,0 +1,91 @@
+"""`pdjax.fidelity` and `pdjax.calibrate`: what they refuse, and say."""
+
+import json
+
+import pytest
+
+from pdjax.calibrate.fidelity import Compared
+from pdjax.cli import calibrate, calibrating_report, fidelity, fidelity_report
+from pdjax.cli.fidelity_runs import Fidelity, Found
+from tests.calibrate.test_calibration import made
+
+
+def said(capsys, main, *arguments):
+  status = main([*map(str, arguments)])
+  captured = capsys.readouterr()
+  return status, captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ((), "FOLDER: say which measured run"),
+        (("nowhere",), "nowhere: no such folder"),
+        (("--calibraton=x", "."), "--calibraton=x: unknown flag"),
+        (("--calibration=", "."), "--calibration: needs a value"),
+    ],
+)
+def test_mistakes_of_fidelity(capsys, arguments, line):
+  status, _, errors = said(capsys, fidelity.main, *arguments)
+  assert status == 2 and line in errors and "Traceback" not in errors
+
+
+def test_a_folder_without_a_run_is_named(capsys, tmp_path):
+  status, _, errors = said(capsys, fidelity.main, tmp_path)
+  assert status == 2 and "not a run's folder" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ((), "--config: say which"),
+        (("--config=llama70b_h100",), "no cell of it is measured"),
+        (("--config=quikstart",), "did you mean"),
+        (("--config=quickstart", "--out=/no/such/x.json"), "no such folder"),
+        (("--config=quickstart", "--out=a", "--out=b"), "given twice"),
+    ],
+)
+def test_mistakes_of_calibrate(capsys, arguments, line):
+  status, _, errors = said(capsys, calibrate.main, *arguments)
+  assert status == 2 and line in errors and "Traceback" not in errors
+
+
+def test_help_names_the_flags(capsys):
+  for main in (calibrate.main, fidelity.main):
+    status, out, _ = said(capsys, main, "--help")
+    assert status == 0 and "Exit status" in out
+
+
+def test_a_calibration_in_words():
+  lines = "\n".join(calibrating_report.lines(made()))
+  assert "measured on 2 x cpu" in lines and "steps left out" in lines
+  assert "1.00 GB/s between workers" in lines and "extrapolate" in lines
+
+
+@pytest.fixture(name="found")
+def _found():
+  import numpy as np
+
+  def run(label, goodput, simulated):
+    figure = Compared("ttft", 99, 100.0, 110.0, 50)
+    return Found(
+        label, [figure], [figure], [Compared("ttft", 99, 100.0, 120.0, 50)],
+        {"request_goodput": (goodput, simulated)}, np.array([0.1, -0.1, 0.3]),
+    )
+
+  return Fidelity("fitted", [run("a", 2.0, 1.0), run("b", 1.0, 3.0)], None, 0.5)
+
+
+def test_a_fidelity_report(found):
+  text = "\n".join(fidelity_report.lines(found))
+  assert "+10.0%" in text and "+20.0%" in text  # error, noise floor
+  assert "n<300" in text
+  assert "goodput lost by the simulator's choice 50.0%" in text
+  assert "needs three designs" in text
+
+
+def test_it_is_written_and_drawn(found, tmp_path):
+  data, picture = fidelity_report.write(found, tmp_path)
+  tree = json.loads(data.read_text())
+  assert tree["runs"][0]["figures"][0]["simulated_ms"] == 110.0
+  assert picture.stat().st_size > 5000
