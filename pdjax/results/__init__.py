@@ -1,0 +1,1 @@
+"""Finished results read back: runs, a choice of them, tables."""
