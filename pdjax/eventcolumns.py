@@ -1,8 +1,9 @@
-"""Columns of an event file, and which of them a field of an entry fills.
+"""Entries as columns of numbers, kind by kind, and back exactly.
 
-A field that is a number or a word has the column of its name; any other
-spreads over several (`SPREAD`). docs/events.md describes every column. The
-file itself is `pdjax.eventfile`'s.
+A log keeps its entries so: an object for each would cost ten times the memory,
+and metrics would read them one by one. A field that is a number or a word is a
+column of its name; any other spreads over several (`SPREAD`). docs/events.md
+describes every column; the file of them is `pdjax.eventfile`'s.
 
 Units: `_ps` integer picoseconds, `_tokens` tokens.
 """
@@ -10,63 +11,52 @@ Units: `_ps` integer picoseconds, `_tokens` tokens.
 import dataclasses
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+import typing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
-from pdjax import events as ev
 from pdjax.request import Request
 from pdjax.segments import Segment
 
-INT, INTS = pa.int64(), pa.list_(pa.int64())
-WORD = pa.dictionary(pa.int32(), pa.string())
 
-SCHEMA = pa.schema(
-    [
-        pa.field("written_ps", INT, nullable=False),
-        pa.field("kind", WORD, nullable=False),
-        *(
-            pa.field(name, INT)
-            for name in (
-                "at_ps", "asked_ps", "started_ps", "request", "worker", "lane",
-                "run", "steps", "repeats", "transfer", "source", "target",
-                "pages", "first_page", "end_page", "first_layer", "end_layer",
-                "moved_bytes", "arrival_ps", "prompt_tokens", "max_tokens",
-                "prefix_block_tokens", "deadline_ps", "cached_tokens",
-            )
-        ),
-        *(
-            pa.field(name, INTS)
-            for name in (
-                "prefix_ids", "segment_steps", "segment_first_ps",
-                "segment_slope_ps", "finished_request", "finished_tokens",
-                "prefill_request", "prefill_tokens", "decode",
-            )
-        ),
-        *(
-            pa.field(name, WORD)
-            for name in ("stage", "failure", "resource", "reason", "role")
-        ),
-    ],
-    metadata={"pdjax.events": str(ev.FORMAT_VERSION)},
-)
-"""Columns of an event file; the metadata names the format's version."""
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class Ragged:
+  """Lists of integers, one after another."""
+
+  lengths: np.ndarray
+  flat: np.ndarray
+
+  @property
+  def owner(self) -> np.ndarray:
+    """The list that each value is in."""
+    return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
 
-@dataclasses.dataclass(frozen=True)
-class Spread:
+Column = np.ndarray | Ragged
+"""Numbers; words, and numbers that may be None, as objects; lists."""
+
+
+class Spread(NamedTuple):
   """One field of an entry as several columns.
 
   `split` makes the columns of many values, `join` the values of the columns.
   """
 
   columns: tuple[str, ...]
-  split: Callable[[Sequence[Any]], Iterable[Any]]
+  split: Callable[[Sequence[Any]], Iterable[Column]]
   join: Callable[..., Iterable[Any]]
   nullable: frozenset[str] = frozenset()
   """Columns that may be null."""
+
+
+def _whole(values: Sequence[int]) -> np.ndarray:
+  return np.array(values, np.int64)
+
+
+def _objects(values: Sequence[Any]) -> np.ndarray:
+  return np.array(values, object)
 
 
 def _nested(
@@ -74,20 +64,17 @@ def _nested(
     reads: Sequence[Callable[[Any], Any]],
     make: Callable[..., Any],
 ) -> Spread:
-  """Tuples of items, each part of an item a list; all parts alike long.
+  """Tuples of items, each part of an item a list; all parts alike long."""
 
-  Flat in between: a list a row would be millions of small objects.
-  """
-
-  def split(values: Sequence[Any]) -> Iterable[pa.ListArray]:
-    ends = pa.array(np.cumsum([0, *map(len, values)]), pa.int32())
+  def split(values: Sequence[Any]) -> Iterator[Ragged]:
+    lengths = _whole([len(value) for value in values])
     items = list(itertools.chain.from_iterable(values))
     for read in reads:
-      yield pa.ListArray.from_arrays(ends, pa.array(map(read, items), INT))
+      yield Ragged(lengths, _whole([read(item) for item in items]))
 
-  def join(*lists: pa.ListArray) -> Iterable[tuple]:
-    items = list(map(make, *(part.flatten().to_pylist() for part in lists)))
-    ends = np.cumsum(lists[0].value_lengths()).tolist()
+  def join(*lists: Ragged) -> Iterator[tuple]:
+    items = list(map(make, *(part.flat.tolist() for part in lists)))
+    ends = np.cumsum(lists[0].lengths).tolist()
     for begin, end in zip([0, *ends], ends, strict=False):
       yield tuple(items[begin:end])
 
@@ -101,41 +88,52 @@ def _pairs(first: str, second: str) -> Spread:
 
 def _range(first: str, end: str, *, nullable: bool = False) -> Spread:
   """A half-open range, or None as two nulls."""
+  column = _objects if nullable else _whole
+
+  def split(pairs: Sequence[tuple[int, int] | None]) -> Iterator[np.ndarray]:
+    for part in (0, 1):
+      yield column([None if pair is None else pair[part] for pair in pairs])
+
+  def join(firsts: np.ndarray, ends: np.ndarray) -> Iterator[Any]:
+    for pair in zip(firsts.tolist(), ends.tolist(), strict=True):
+      yield None if pair[0] is None else pair
+
   return Spread(
-      (first, end),
-      lambda pairs: zip(*(pair or (None, None) for pair in pairs), strict=True),
-      lambda firsts, ends: (
-          None if pair[0] is None else pair
-          for pair in zip(firsts.to_pylist(), ends.to_pylist(), strict=True)
-      ),
-      nullable=frozenset({first, end} if nullable else ()),
+      (first, end), split, join, frozenset({first, end} if nullable else ())
   )
 
 
-def _split_requests(requests: Sequence[Request]) -> Iterable[Any]:
-  return zip(
-      *(
-          (r.id, r.arrival_ps, r.prompt_tokens, r.max_tokens, r.prefix_ids,
-           r.prefix_block_tokens, r.deadline_ps)
-          for r in requests
-      ),
-      strict=True,
+def _split_requests(requests: Sequence[Request]) -> Iterator[Column]:
+  for name in ("id", "arrival_ps", "prompt_tokens", "max_tokens"):
+    yield _whole([getattr(request, name) for request in requests])
+  ids = [request.prefix_ids for request in requests]
+  yield Ragged(
+      _whole([len(each) for each in ids]),
+      _whole([*itertools.chain.from_iterable(ids)]),
   )
+  yield _whole([request.prefix_block_tokens for request in requests])
+  yield _objects([request.deadline_ps for request in requests])
 
 
-def _join_requests(*columns: pa.Array) -> Iterable[Request]:
-  rows = zip(*(column.to_pylist() for column in columns), strict=True)
-  for (
-      id, arrival_ps, prompt_tokens, max_tokens, prefix_ids, block, deadline_ps
-  ) in rows:
+def _join_requests(
+    ids: np.ndarray, arrival: np.ndarray, prompt: np.ndarray, most: np.ndarray,
+    prefixes: Ragged, block: np.ndarray, deadline: np.ndarray,
+) -> Iterator[Request]:
+  ends = np.cumsum(prefixes.lengths)
+  rows = zip(
+      *(x.tolist() for x in (ids, arrival, prompt, most, block, deadline)),
+      (ends - prefixes.lengths).tolist(), ends.tolist(), strict=True,
+  )
+  flat = prefixes.flat.tolist()
+  for id, at_ps, prompt_tokens, max_tokens, size, due_ps, begin, end in rows:
     yield Request(
         id=id,
-        arrival_ps=arrival_ps,
+        arrival_ps=at_ps,
         prompt_tokens=prompt_tokens,
         max_tokens=max_tokens,
-        prefix_ids=tuple(prefix_ids),
-        prefix_block_tokens=block,
-        deadline_ps=deadline_ps,
+        prefix_ids=tuple(flat[begin:end]),
+        prefix_block_tokens=size,
+        deadline_ps=due_ps,
     )
 
 
@@ -155,14 +153,97 @@ _SEGMENTS = _nested(
     Segment,
 )
 
-SPREAD: dict[tuple[type, str], Spread] = {
-    (ev.Arrived, "request"): _REQUEST,
-    (ev.StepEnded, "segments"): _SEGMENTS,
-    (ev.StepEnded, "finished"): _pairs("finished_request", "finished_tokens"),
-    (ev.Step, "prefill"): _pairs("prefill_request", "prefill_tokens"),
-    (ev.Step, "decode"): _nested(("decode",), [int], int),
-    (ev.Transfer, "pages"): _range("first_page", "end_page"),
-    (ev.Transfer, "layers"): _range(
+SPREAD: dict[tuple[str, str], Spread] = {
+    ("Arrived", "request"): _REQUEST,
+    ("StepEnded", "segments"): _SEGMENTS,
+    ("StepEnded", "finished"): _pairs("finished_request", "finished_tokens"),
+    ("Step", "prefill"): _pairs("prefill_request", "prefill_tokens"),
+    ("Step", "decode"): _nested(("decode",), [int], int),
+    ("Transfer", "pages"): _range("first_page", "end_page"),
+    ("Transfer", "layers"): _range(
         "first_layer", "end_layer", nullable=True
     ),
 }
+"""By the names of a kind and its field."""
+
+
+def spread_of(kind: type, field: dataclasses.Field) -> Spread:
+  """The columns of a field, one of its own name where it is plain."""
+  found = SPREAD.get((kind.__name__, field.name))
+  if found is not None:
+    return found
+  column = _objects if field.type is str else _whole
+  return Spread(
+      (field.name,), lambda values: (column(values),),
+      lambda values: values.tolist(),
+  )
+
+
+def columns_of(kind: type, entries: Sequence[Any]) -> dict[str, Column]:
+  """Columns of entries of one kind, all of its fields."""
+  columns: dict[str, Column] = {}
+  for field in dataclasses.fields(kind):
+    spread = spread_of(kind, field)
+    name = field.name
+    parts = spread.split([getattr(entry, name) for entry in entries])
+    columns |= dict(zip(spread.columns, parts, strict=True))
+  return columns
+
+
+def entries_of(kind: type, columns: dict[str, Column]) -> Iterator[Any]:
+  """The entries that `columns_of` made them of."""
+  fields = []
+  for field in dataclasses.fields(kind):
+    spread = spread_of(kind, field)
+    fields.append(spread.join(*(columns[name] for name in spread.columns)))
+  return map(typing.cast(Any, kind), *fields)
+
+
+class Table(NamedTuple):
+  """Entries of one kind in a block."""
+
+  place: np.ndarray
+  """In the block."""
+  columns: dict[str, Column]
+
+
+class Block(NamedTuple):
+  """Some entries in a row."""
+
+  times_ps: np.ndarray
+  """When each was written."""
+  tables: dict[type, Table]
+
+  @classmethod
+  def of(cls, times_ps: Sequence[int], entries: Sequence[Any]) -> "Block":
+    places: dict[type, list[int]] = {}
+    for place, entry in enumerate(entries):
+      places.setdefault(type(entry), []).append(place)
+    tables = {
+        kind: Table(
+            _whole(rows), columns_of(kind, [entries[row] for row in rows])
+        )
+        for kind, rows in places.items()
+    }
+    return cls(_whole(times_ps), tables)
+
+  def entries(self, kinds: Iterable[type]) -> list[tuple[int, int, Any]]:
+    """(place, time, entry) of some kinds in order."""
+    found = []
+    for kind in {*kinds} & {*self.tables}:
+      place, columns = self.tables[kind]
+      times_ps = self.times_ps[place].tolist()
+      made = entries_of(kind, columns)
+      found += zip(place.tolist(), times_ps, made, strict=True)
+    return sorted(found, key=operator.itemgetter(0))
+
+
+def joined(parts: Sequence[Column]) -> Column:
+  """Columns of one name of several blocks, one after another."""
+  if isinstance(parts[0], Ragged):
+    lists = typing.cast(Sequence[Ragged], parts)
+    return Ragged(
+        np.concatenate([part.lengths for part in lists]),
+        np.concatenate([part.flat for part in lists]),
+    )
+  return np.concatenate(typing.cast(Sequence[np.ndarray], parts))

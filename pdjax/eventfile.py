@@ -2,21 +2,60 @@
 
 It stores what `pdjax.events` defines and nothing derived from it. Each entry
 fills the columns of its fields (`pdjax.eventcolumns`) and leaves the others
-null.
+null. A block of the log is a row group of the file.
 """
 
 import dataclasses
 import os
-import typing
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pdjax import events as ev
-from pdjax.eventcolumns import INT, SCHEMA, SPREAD, WORD
+from pdjax.eventcolumns import (
+  Block,
+  Column,
+  Ragged,
+  Table,
+  entries_of,
+  spread_of,
+)
+
+INT, INTS = pa.int64(), pa.list_(pa.int64())
+WORD = pa.dictionary(pa.int32(), pa.string())
+
+SCHEMA = pa.schema(
+    [
+        pa.field("written_ps", INT, nullable=False),
+        pa.field("kind", WORD, nullable=False),
+        *(
+            pa.field(name, INT)
+            for name in (
+                "at_ps", "asked_ps", "started_ps", "request", "worker", "lane",
+                "run", "steps", "repeats", "transfer", "source", "target",
+                "pages", "first_page", "end_page", "first_layer", "end_layer",
+                "moved_bytes", "arrival_ps", "prompt_tokens", "max_tokens",
+                "prefix_block_tokens", "deadline_ps", "cached_tokens",
+            )
+        ),
+        *(
+            pa.field(name, INTS)
+            for name in (
+                "prefix_ids", "segment_steps", "segment_first_ps",
+                "segment_slope_ps", "finished_request", "finished_tokens",
+                "prefill_request", "prefill_tokens", "decode",
+            )
+        ),
+        *(
+            pa.field(name, WORD)
+            for name in ("stage", "failure", "resource", "reason", "role")
+        ),
+    ],
+    metadata={"pdjax.events": str(ev.FORMAT_VERSION)},
+)
+"""Columns of an event file; the metadata names the format's version."""
 
 
 class EventFileError(ValueError):
@@ -25,8 +64,11 @@ class EventFileError(ValueError):
 
 def write_log(log: ev.Log, path: str | os.PathLike) -> None:
   """Writes a log to a parquet file, replacing what was there."""
-  table = to_table(log)
-  pq.write_table(table, path, compression="zstd", write_page_checksum=True)
+  with pq.ParquetWriter(
+      path, SCHEMA, compression="zstd", write_page_checksum=True
+  ) as writer:
+    for block in log.blocks:
+      writer.write_table(_table(block))
 
 
 def read_log(path: str | os.PathLike) -> ev.Log:
@@ -36,106 +78,131 @@ def read_log(path: str | os.PathLike) -> ev.Log:
     EventFileError: not an event file, damaged, or of another format version.
   """
   try:
-    table = pq.read_table(path, page_checksum_verification=True)
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+      groups = range(file.num_row_groups)
+      tables = [file.schema_arrow.empty_table()]
+      tables += [file.read_row_group(group) for group in groups]
   except (pa.ArrowException, OSError) as error:
     raise EventFileError(f"{path}: not a readable event file") from error
-  version = (table.schema.metadata or {}).get(b"pdjax.events", b"").decode()
+  version = (tables[0].schema.metadata or {}).get(b"pdjax.events", b"").decode()
   if version != str(ev.FORMAT_VERSION):
     raise EventFileError(
         f"{path}: event format {version or 'unknown'}, this pdjax reads"
         f" {ev.FORMAT_VERSION}"
     )
   try:
-    return from_table(table)
+    return from_tables(tables)
   except (EventFileError, ValueError) as error:
     raise EventFileError(f"{path}: {error}") from error
 
 
 def to_table(log: ev.Log) -> pa.Table:
   """A log as one table in the log's order."""
-  places: dict[type, list[int]] = {}
-  times_ps, entries = [], []
-  for place, (at_ps, entry) in enumerate(log):
-    places.setdefault(type(entry), []).append(place)
-    times_ps.append(at_ps)
-    entries.append(entry)
-  parts = [SCHEMA.empty_table().drop_columns(["written_ps"])]
-  for kind, rows in places.items():
-    parts.append(_part(kind, [entries[row] for row in rows]))
-  order = np.concatenate([[], *places.values()]).astype(np.int64)
-  table = pa.concat_tables(parts, promote_options="default")
-  table = table.take(pa.array(np.argsort(order))).unify_dictionaries()
-  columns = {"written_ps": pa.array(times_ps, INT)}
-  columns |= dict(zip(table.column_names, table.columns, strict=True))
-  return pa.Table.from_pydict(
-      {name: columns[name] for name in SCHEMA.names}, schema=SCHEMA
+  tables = [SCHEMA.empty_table(), *map(_table, log.blocks)]
+  return pa.concat_tables(tables).unify_dictionaries()
+
+
+def _table(block: Block) -> pa.Table:
+  """One row an entry."""
+  size = len(block.times_ps)
+  kinds = [*block.tables]
+  code = np.zeros(size, np.int32)
+  for number, kind in enumerate(kinds):
+    code[block.tables[kind].place] = number
+  names = pa.array([kind.__name__ for kind in kinds], pa.string())
+  arrays = {
+      "written_ps": pa.array(block.times_ps),
+      "kind": pa.DictionaryArray.from_arrays(pa.array(code), names),
+  }
+  for name in SCHEMA.names[2:]:
+    parts = [
+        (place, columns[name])
+        for place, columns in block.tables.values()
+        if name in columns
+    ]
+    arrays[name] = _array(SCHEMA.field(name).type, size, parts)
+  return pa.Table.from_pydict(arrays, schema=SCHEMA)
+
+
+def _array(
+    kind: pa.DataType, size: int, parts: list[tuple[np.ndarray, Column]]
+) -> pa.Array:
+  """A column of all rows, null but for the rows of its parts."""
+  if not parts:
+    return pa.nulls(size, kind)
+  null = np.ones(size, bool)
+  for place, _ in parts:
+    null[place] = False
+  first = parts[0][1]
+  if isinstance(first, Ragged):
+    return _lists(parts[0][0], first, null)
+  objects = any(part.dtype == object for _, part in parts)
+  full = np.full(size, None) if objects else np.zeros(size, np.int64)
+  for place, part in parts:
+    full[place] = part
+  if kind == WORD:
+    return pa.array(full, pa.string()).dictionary_encode()
+  return pa.array(full, kind, mask=None if objects else null)
+
+
+def _lists(place: np.ndarray, lists: Ragged, null: np.ndarray) -> pa.Array:
+  ends = np.zeros(len(null) + 1, np.int32)
+  ends[place + 1] = lists.lengths
+  return pa.ListArray.from_arrays(
+      pa.array(np.cumsum(ends, dtype=np.int32)), pa.array(lists.flat),
+      mask=pa.array(null),
   )
 
 
-def _part(kind: type, entries: Sequence[ev.Entry]) -> pa.Table:
-  """Entries of one kind, with the columns of their fields only."""
-  words = pa.array([kind.__name__] * len(entries)).dictionary_encode()
-  columns: dict[str, pa.Array] = {"kind": words}
-  for field in dataclasses.fields(kind):
-    values = [getattr(entry, field.name) for entry in entries]
-    spread = SPREAD.get((kind, field.name))
-    if spread is None:
-      columns[field.name] = _array(field.name, values)
-      continue
-    parts = spread.split(values)
-    for name, part in zip(spread.columns, parts, strict=True):
-      columns[name] = _array(name, part)
-  return pa.table(columns)
-
-
-def _array(name: str, values: Sequence[Any] | pa.Array) -> pa.Array:
-  if isinstance(values, pa.Array):
-    return values
-  kind = SCHEMA.field(name).type
-  if kind == WORD:
-    return pa.array(values, pa.string()).dictionary_encode()
-  return pa.array(values, kind)
-
-
-def from_table(table: pa.Table) -> ev.Log:
-  """The log of a table that `to_table` made.
+def from_tables(tables: Iterable[pa.Table]) -> ev.Log:
+  """The log of tables like those `to_table` makes, one after another.
 
   Raises:
     EventFileError: a column is not of the format, or a row lacks a field.
     ValueError: a row is no request that could be.
   """
-  if not table.schema.equals(SCHEMA):
-    raise EventFileError("its columns are not those of an event file")
-  entries: list[Any] = [None] * len(table)
-  kinds = table["kind"].combine_chunks().to_pylist()
-  places: dict[str, list[int]] = {}
-  for place, name in enumerate(kinds):
-    places.setdefault(name, []).append(place)
+  blocks = []
+  for table in tables:
+    if not table.schema.equals(SCHEMA):
+      raise EventFileError("its columns are not those of an event file")
+    if len(table):
+      blocks.append(_block(table))
+  return ev.Log(blocks)
+
+
+def _block(table: pa.Table) -> Block:
+  kinds = table["kind"].unify_dictionaries().combine_chunks()
+  code = kinds.indices.to_numpy()
   named = {kind.__name__: kind for kind in ev.ENTRIES}
-  for name, rows in places.items():
+  tables = {}
+  for number, name in enumerate(kinds.dictionary.to_pylist()):
+    place = np.flatnonzero(code == number)
+    if not len(place):
+      continue
     if name not in named:
       raise EventFileError(f"no entry is called {name!r}")
-    part = table.take(pa.array(rows))
-    for row, entry in zip(rows, _entries(named[name], part), strict=True):
-      entries[row] = entry
-  log = ev.Log()
-  for at_ps, entry in zip(
-      table["written_ps"].to_pylist(), entries, strict=True
-  ):
-    log.append(at_ps, entry)
-  return log
+    kind = named[name]
+    tables[kind] = Table(place, dict(_columns(kind, table, pa.array(place))))
+  if ev.Arrived in tables:
+    for _ in entries_of(ev.Arrived, tables[ev.Arrived].columns):
+      pass  # Making a request checks it.
+  return Block(table["written_ps"].to_numpy(), tables)
 
 
-def _entries(kind: type, part: pa.Table) -> Iterable[ev.Entry]:
-  """The entries of one kind, built from the columns of their fields."""
-  fields = []
+def _columns(
+    kind: type, table: pa.Table, place: pa.Array
+) -> Iterator[tuple[str, Column]]:
+  """The columns of the fields of one kind."""
   for field in dataclasses.fields(kind):
-    spread = SPREAD.get((kind, field.name))
-    names = spread.columns if spread else (field.name,)
-    nullable = spread.nullable if spread else ()
-    columns = [part[name].combine_chunks() for name in names]
-    for name, column in zip(names, columns, strict=True):
-      if column.null_count and name not in nullable:
+    spread = spread_of(kind, field)
+    for name in spread.columns:
+      column = table[name].take(place).combine_chunks()
+      if column.null_count and name not in spread.nullable:
         raise EventFileError(f"{kind.__name__} without {name}")
-    fields.append(spread.join(*columns) if spread else columns[0].to_pylist())
-  return map(typing.cast(Any, kind), *fields)
+      if pa.types.is_list(column.type):
+        lengths = column.value_lengths().to_numpy().astype(np.int64)
+        yield name, Ragged(lengths, column.flatten().to_numpy())
+      elif name in spread.nullable or column.type == WORD:
+        yield name, np.array(column.to_pylist(), object)
+      else:
+        yield name, column.to_numpy()

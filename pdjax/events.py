@@ -12,9 +12,13 @@ integers; a run and a transfer are numbered in the order they start.
 """
 
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
 
 from pdjax.entry import entry
+from pdjax.eventcolumns import Block, columns_of, joined
 from pdjax.request import Request
 from pdjax.segments import Segment
 
@@ -334,26 +338,79 @@ Entry = Event | Command | Mark
 ENTRIES: tuple[type, ...] = EVENTS + COMMANDS + MARKS
 
 
-class Log:
-  """Entries of one run in order, each with the time it was written."""
+BLOCK = 2**16
+"""Entries of a log that are turned into columns at a time."""
 
-  def __init__(self):
+
+class Log:
+  """Entries of one run in order, each with the time it was written.
+
+  Kept as columns in blocks; the latest entries are still objects.
+  """
+
+  def __init__(self, blocks: Iterable[Block] = ()):
+    self._blocks = list(blocks)
     self._times_ps: list[int] = []
     self._entries: list[Entry] = []
 
   def append(self, at_ps: int, entry: Entry) -> None:
     self._times_ps.append(at_ps)
     self._entries.append(entry)
+    if len(self._entries) == BLOCK:
+      self._close_block()
+
+  def _close_block(self) -> None:
+    self._blocks.append(Block.of(self._times_ps, self._entries))
+    self._times_ps, self._entries = [], []
+
+  @property
+  def blocks(self) -> list[Block]:
+    """All entries as columns."""
+    if self._entries:
+      self._close_block()
+    return self._blocks
 
   def __len__(self) -> int:
-    return len(self._entries)
+    return len(self._entries) + sum(len(b.times_ps) for b in self._blocks)
+
+  @property
+  def end_ps(self) -> int:
+    """Time of the last entry."""
+    blocks = self.blocks
+    return int(blocks[-1].times_ps[-1]) if blocks else 0
 
   def __iter__(self) -> Iterator[tuple[int, Entry]]:
-    return zip(self._times_ps, self._entries, strict=True)
+    return ((at_ps, entry) for _, at_ps, entry in self.noted(*ENTRIES))
 
-  def of(self, *kinds: type) -> list[Entry]:
+  def noted(self, *kinds: type) -> Iterator[tuple[int, int, Any]]:
+    """(place in the log, time, entry) of all entries of some kinds."""
+    before = 0
+    for block in self.blocks:
+      for place, at_ps, made in block.entries(kinds):
+        yield before + place, at_ps, made
+      before += len(block.times_ps)
+
+  def of(self, *kinds: type) -> list[Any]:
     """All entries of some kinds, in order."""
-    return [entry for entry in self._entries if isinstance(entry, kinds)]
+    return [entry for _, _, entry in self.noted(*kinds)]
 
   def commands(self) -> list[Entry]:
     return self.of(*COMMANDS)
+
+  def columns(self, kind: type) -> dict[str, Any]:
+    """Columns of all entries of a kind (`pdjax.eventcolumns`).
+
+    Beside those of its fields: `place` in the log, and `written_ps`.
+    """
+    parts = [{
+        **columns_of(kind, ()), "place": np.empty(0, np.int64),
+        "written_ps": np.empty(0, np.int64),
+    }]
+    before = 0
+    for times_ps, tables in self.blocks:
+      if kind in tables:
+        place, columns = tables[kind]
+        extra = {"place": before + place, "written_ps": times_ps[place]}
+        parts.append(columns | extra)
+      before += len(times_ps)
+    return {name: joined([p[name] for p in parts]) for name in parts[0]}

@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TELLS = {"unknown", "fieldtypes", "inputfile", "userscode"}
 """What says in words what is wrong with a value, a file, a user's code."""
 BASE = {
-    "config", "layout", "request", "entry", "segments", "events", "clients",
-    "window",
+    "config", "layout", "request", "entry", "segments", "eventcolumns",
+    "events", "clients", "window",
     *TELLS,
 }
 SIZES = {"dtypes", "models.spec", "models.presets", "models.sizes", "memory"}
@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "request": set(),
     "entry": set(),
     "segments": {"entry"},
-    "events": {"entry", "request", "segments"},
+    "events": {"entry", "eventcolumns", "request", "segments"},
     "clients": {"events"},
     "window": {"config"},
     "unknown": set(),
@@ -51,8 +51,8 @@ ALLOWED: dict[str, set[str]] = {
     "reads": {"config", "window", *TELLS},
     "ranges": {"config", *TELLS},
     "checks": {"config", "ranges", "reads", *TELLS},
-    "eventcolumns": BASE,
-    "eventfile": {*BASE, "eventcolumns"},
+    "eventcolumns": {"entry", "request", "segments"},
+    "eventfile": BASE,
     # Host arithmetic.
     "pages": set(),
     "prefixcache": {"pages", "request"},

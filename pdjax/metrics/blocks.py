@@ -7,7 +7,7 @@ Units: `_ns` integer nanoseconds.
 """
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -17,7 +17,7 @@ RESOURCES = ("pages", "seqs")
 """What a `Blocked` may name; another name counts as pages."""
 
 Noted = tuple[int, int, Blocked | Unblocked]
-"""(at_ps, place in the log, mark)."""
+"""(place in the log, at_ps, mark)."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
@@ -40,13 +40,15 @@ class Blocks:
 
 
 def read_blocks(
-    marks: Iterable[Noted], row_of: dict[int, int], end_ps: int
+    marks: Iterable[Noted],
+    rows: Callable[[np.ndarray], np.ndarray],
+    end_ps: int,
 ) -> Blocks:
   """Pairs the marks; what is never unblocked lasts until `end_ps`."""
   spans: list[list[int]] = []
   latest: dict[int, list[int]] = {}
-  for at_ps, place, mark in marks:
-    row = row_of[mark.request]
+  for place, at_ps, mark in marks:
+    row = mark.request
     if row in latest:
       latest.pop(row)[-1] = at_ps // 1000
     if isinstance(mark, Blocked):
@@ -56,4 +58,5 @@ def read_blocks(
       latest[row] = span
   columns = np.array(spans, np.int64).reshape(-1, 6).T
   row, worker, seqs, place, begin_ns, end_ns = columns
+  row = rows(row)
   return Blocks(row, worker, seqs > 0, place, begin_ns, end_ns)

@@ -32,7 +32,7 @@ def breakdown(
   done_ps, done_place = prefill_ends(journal, lives)
   num_rows = len(journal.requests)
   rows = np.arange(num_rows)
-  arrival_ps = np.array([r.arrival_ps for r in journal.requests], np.int64)
+  arrival_ps = journal.requests.arrival_ps
   bounds.add(rows, arrival_ps, np.full(num_rows, -1), QUEUE_PREFILL)
   _add_runs(bounds, journal, lives)
   hidden_ns = _add_transfers(bounds, journal, lives, done_ps, done_place)

@@ -8,16 +8,35 @@ Units: `_ps` integer picoseconds, `_tokens` tokens.
 """
 
 import dataclasses
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from pdjax import events as ev
-from pdjax.metrics.blocks import Blocks, Noted, read_blocks
-from pdjax.metrics.moves import Moves, MovesRead
-from pdjax.request import Request
-from pdjax.segments import first_steps
+from pdjax.metrics.blocks import Blocks, read_blocks
+from pdjax.metrics.moves import Moves, read_moves
+
+Columns = dict[str, Any]
+"""Of all entries of a kind, as `Log.columns` gives them."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+class Requests:
+  """What arrived, by id."""
+
+  id: np.ndarray
+  arrival_ps: np.ndarray
+  prompt_tokens: np.ndarray
+  max_tokens: np.ndarray
+  delivered_ps: np.ndarray
+
+  def __len__(self) -> int:
+    return len(self.id)
+
+  def rows(self, ids: np.ndarray) -> np.ndarray:
+    """Rows of many requests by their ids."""
+    return np.searchsorted(self.id, ids)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
@@ -68,6 +87,17 @@ class Marks:
     columns = np.array(points, np.int64).reshape(-1, 4).T
     return cls(*columns)
 
+  @classmethod
+  def read(
+      cls, columns: Columns, requests: Requests, flag: int | np.ndarray = 0
+  ) -> "Marks":
+    """All entries of a kind that names a request."""
+    row = requests.rows(columns["request"])
+    return cls(
+        row, columns["written_ps"], columns["place"],
+        np.broadcast_to(flag, row.shape),
+    )
+
   def __getitem__(self, keep: np.ndarray) -> "Marks":
     return Marks(
         self.row[keep], self.at_ps[keep], self.place[keep], self.flag[keep]
@@ -78,9 +108,7 @@ class Marks:
 class Journal:
   """Everything metrics need of a log."""
 
-  requests: list[Request]
-  """By id."""
-  delivered_ps: np.ndarray
+  requests: Requests
   runs: Runs
   members: Members
   finished_tokens: np.ndarray
@@ -104,148 +132,134 @@ class Journal:
 
 def read_journal(log: ev.Log) -> Journal:
   """Sorts a log into arrays."""
-  arrivals = [entry for _, entry in log if isinstance(entry, ev.Arrived)]
-  arrivals.sort(key=lambda arrived: arrived.request.id)
-  row_of = {arrived.request.id: row for row, arrived in enumerate(arrivals)}
-  steps: dict[int, tuple[int, ev.Step]] = {}
-  ended: list[tuple[int, ev.StepEnded]] = []
-  drops, reuses, refusals = [], [], []
-  late: set[int] = set()
-  lanes, moves = _TransferSpans(row_of), MovesRead()
-  marks: list[Noted] = []
-  at_ps = 0
-  for place, (at_ps, entry) in enumerate(log):
-    match entry:
-      case ev.Step():
-        steps[entry.run] = (place, entry)
-      case ev.StepEnded():
-        ended.append((place, entry))
-      case ev.Transfer() | ev.TransferEnded():
-        lanes.note(place, at_ps, entry)
-        moves.note(at_ps, entry)
-      case ev.TransferProgressed():
-        moves.note(at_ps, entry)
-      case ev.Blocked() | ev.Unblocked():
-        marks.append((at_ps, place, entry))
-      case ev.Deadline():
-        late.add(entry.request)
-      case ev.Preempt():
-        drops.append((row_of[entry.request], at_ps, place, 0))
-      case ev.Reserve(cached_tokens=tokens):
-        if tokens:
-          reuses.append((row_of[entry.request], at_ps, place, tokens))
-      case ev.Reject() | ev.Abort() | ev.Fail():
-        kind = (ev.Reject, ev.Abort, ev.Fail).index(type(entry))
-        kind += isinstance(entry, ev.Fail) and entry.request in late
-        refusals.append((row_of[entry.request], at_ps, place, kind))
-  ran = [steps[end.run] for _, end in ended]
+  requests = _requests(log.columns(ev.Arrived))
+  ended, step = log.columns(ev.StepEnded), log.columns(ev.Step)
+  order = np.argsort(step["run"], kind="stable")
+  ran = order[np.searchsorted(step["run"][order], ended["run"])]
+  starts, ends = _transfer_spans(log, requests)
   return Journal(
-      requests=[arrived.request for arrived in arrivals],
-      delivered_ps=_ints(arrived.at_ps for arrived in arrivals),
-      runs=_runs(ran, ended),
-      members=_members([step for _, step in ran], row_of),
-      finished_tokens=_finished(ended, row_of),
-      drops=Marks.of(drops),
-      blocks=read_blocks(marks, row_of, at_ps),
-      moves=moves.made(at_ps),
-      reuses=Marks.of(reuses),
-      transfer_starts=Marks.of(lanes.starts),
-      transfer_ends=Marks.of(lanes.ends),
-      refusals=Marks.of(refusals),
-      end_ps=at_ps,
+      requests=requests,
+      runs=_runs(ended, step["place"][ran]),
+      members=_members(step, ran, requests),
+      finished_tokens=_finished(ended, requests),
+      drops=Marks.read(log.columns(ev.Preempt), requests),
+      blocks=read_blocks(
+          log.noted(ev.Blocked, ev.Unblocked), requests.rows, log.end_ps
+      ),
+      moves=read_moves(log),
+      reuses=_reuses(log.columns(ev.Reserve), requests),
+      transfer_starts=starts,
+      transfer_ends=ends,
+      refusals=_refusals(log, requests),
+      end_ps=log.end_ps,
   )
 
 
-class _TransferSpans:
+def _requests(arrived: Columns) -> Requests:
+  order = np.argsort(arrived["request"], kind="stable")
+  return Requests(
+      id=arrived["request"][order],
+      arrival_ps=arrived["arrival_ps"][order],
+      prompt_tokens=arrived["prompt_tokens"][order],
+      max_tokens=arrived["max_tokens"][order],
+      delivered_ps=arrived["at_ps"][order],
+  )
+
+
+def _reuses(reserve: Columns, requests: Requests) -> Marks:
+  tokens = reserve["cached_tokens"]
+  return Marks.read(reserve, requests, tokens)[tokens > 0]
+
+
+def _refusals(log: ev.Log, requests: Requests) -> Marks:
+  rejected, aborted, failed = map(
+      log.columns, (ev.Reject, ev.Abort, ev.Fail)
+  )
+  late = np.isin(failed["request"], log.columns(ev.Deadline)["request"])
+  marks = [
+      Marks.read(rejected, requests), Marks.read(aborted, requests, 1),
+      Marks.read(failed, requests, 2 + late),
+  ]
+  each = [
+      np.concatenate([getattr(mark, field.name) for mark in marks])
+      for field in dataclasses.fields(Marks)
+  ]
+  together = Marks(*each)
+  return together[np.argsort(together.place)]
+
+
+def _transfer_spans(log: ev.Log, requests: Requests) -> tuple[Marks, Marks]:
   """Pairs starts and ends; overlapping transfers of a request are one."""
-
-  def __init__(self, row_of: dict[int, int]):
-    self.starts: list[tuple[int, int, int, int]] = []
-    self.ends: list[tuple[int, int, int, int]] = []
-    self._row_of = row_of
-    self._open: dict[int, tuple[int, tuple[int, int, int, int]]] = {}
-
-  def note(
-      self, place: int, at_ps: int, entry: ev.Transfer | ev.TransferEnded
-  ) -> None:
-    row = self._row_of[entry.request]
-    flying, start = self._open.pop(row, (0, (row, at_ps, place, 0)))
-    if isinstance(entry, ev.Transfer):
-      self._open[row] = (flying + 1, start)
-    elif flying > 1:
-      self._open[row] = (flying - 1, start)
+  begun, over = log.columns(ev.Transfer), log.columns(ev.TransferEnded)
+  begins = Marks.read(begun, requests, -1)
+  ends = Marks.read(over, requests, over["failure"] == "")
+  points = np.concatenate([_points(begins), _points(ends)], axis=1)
+  points = points[:, np.argsort(points[2])]
+  pairs: list[tuple[tuple, tuple]] = []
+  flying: dict[int, tuple[int, tuple]] = {}
+  for point in zip(*points.tolist(), strict=True):
+    row, at_ps, place, flag = point
+    count, start = flying.pop(row, (0, (row, at_ps, place, 0)))
+    if flag < 0:
+      flying[row] = (count + 1, start)
+    elif count > 1:
+      flying[row] = (count - 1, start)
     else:
-      self.starts.append(start)
-      self.ends.append((row, at_ps, place, not entry.failure))
+      pairs.append((start, point))
+  return Marks.of([pair[0] for pair in pairs]), Marks.of(
+      [pair[1] for pair in pairs]
+  )
 
 
-def _runs(
-    ran: Sequence[tuple[int, ev.Step]],
-    ended: Sequence[tuple[int, ev.StepEnded]],
-) -> Runs:
-  steps = _ints(end.steps for _, end in ended)
-  started_ps = _ints(end.started_ps for _, end in ended)
-  step_ps = _step_times([end for _, end in ended])
-  clock = np.concatenate([[0], np.cumsum(step_ps)])
+def _points(marks: Marks) -> np.ndarray:
+  return np.stack([marks.row, marks.at_ps, marks.place, marks.flag])
+
+
+def _runs(ended: Columns, start_place: np.ndarray) -> Runs:
+  steps, started_ps = ended["steps"], ended["started_ps"]
+  clock = np.concatenate([[0], np.cumsum(_step_times(ended))])
   offset = np.cumsum(steps) - steps
   return Runs(
-      worker=_ints(end.worker for _, end in ended),
+      worker=ended["worker"],
       steps=steps,
       started_ps=started_ps,
-      start_place=_ints(place for place, _ in ran),
-      end_place=_ints(place for place, _ in ended),
+      start_place=start_place,
+      end_place=ended["place"],
       token_ps=clock[1:] + np.repeat(started_ps - clock[offset], steps),
       offset=offset,
   )
 
 
-def _step_times(ended: Iterable[ev.StepEnded]) -> np.ndarray:
+def _step_times(ended: Columns) -> np.ndarray:
   """Duration of every step of every run, run after run."""
-  segments = [
-      segment for end in ended
-      for segment in first_steps(end.segments, end.steps)
-  ]
-  steps = _ints(segment.steps for segment in segments)
-  first_ps = _ints(segment.first_ps for segment in segments)
-  slope_ps = _ints(segment.slope_ps for segment in segments)
+  pieces = ended["segment_steps"]
+  before = np.cumsum(pieces.flat) - pieces.flat
+  first = np.cumsum(pieces.lengths) - pieces.lengths
+  run = pieces.owner
+  # Steps of a run beyond those it took are none of its.
+  left = ended["steps"][run] - (before - before[first[run]])
+  steps = np.clip(left, 0, pieces.flat)
   within = np.arange(steps.sum()) - np.repeat(np.cumsum(steps) - steps, steps)
-  return np.repeat(first_ps, steps) + np.repeat(slope_ps, steps) * within
+  within *= np.repeat(ended["segment_slope_ps"].flat, steps)
+  within += np.repeat(ended["segment_first_ps"].flat, steps)
+  return within
 
 
-def _members(steps: Sequence[ev.Step], row_of: dict[int, int]) -> Members:
-  chunks = [pair for step in steps for pair in step.prefill]
-  decodes = _ints(itertools.chain.from_iterable(s.decode for s in steps))
-  request = np.concatenate([_ints(request for request, _ in chunks), decodes])
-  run = np.concatenate([
-      np.repeat(np.arange(len(steps)), _ints(len(s.prefill) for s in steps)),
-      np.repeat(np.arange(len(steps)), _ints(len(s.decode) for s in steps)),
-  ])
-  chunk_tokens = np.zeros(len(request), np.int64)
-  chunk_tokens[: len(chunks)] = [tokens for _, tokens in chunks]
-  row = _rows(request, row_of)
-  by_run = np.argsort(run, kind="stable")
-  # Numpy sorts 16-bit keys by radix, several times faster than wider ones.
-  narrow = row.astype(np.min_scalar_type(len(row_of)))
-  order = by_run[np.argsort(narrow[by_run], kind="stable")]
+def _members(step: Columns, ran: np.ndarray, requests: Requests) -> Members:
+  run_of = np.full(len(step["run"]), -1)
+  run_of[ran] = np.arange(len(ran))
+  chunks, decodes = step["prefill_request"], step["decode"]
+  run = np.concatenate([run_of[chunks.owner], run_of[decodes.owner]])
+  chunk_tokens = np.zeros(len(run), np.int64)
+  chunk_tokens[: len(chunks.flat)] = step["prefill_tokens"].flat
+  row = requests.rows(np.concatenate([chunks.flat, decodes.flat]))
+  order = np.argsort(row * len(ran) + run)
+  order = order[run[order] >= 0]
   return Members(row[order], run[order], chunk_tokens[order])
 
 
-def _rows(request: np.ndarray, row_of: dict[int, int]) -> np.ndarray:
-  """Rows of many request ids."""
-  table = np.zeros(max(row_of, default=0) + 1, np.int64)
-  table[list(row_of)] = list(row_of.values())
-  return table[request]
-
-
-def _finished(
-    ended: Iterable[tuple[int, ev.StepEnded]], row_of: dict[int, int]
-) -> np.ndarray:
-  tokens = np.full(len(row_of), -1, np.int64)
-  for _, end in ended:
-    for request, made in end.finished:
-      tokens[row_of[request]] = made
+def _finished(ended: Columns, requests: Requests) -> np.ndarray:
+  tokens = np.full(len(requests), -1, np.int64)
+  finished = requests.rows(ended["finished_request"].flat)
+  tokens[finished] = ended["finished_tokens"].flat
   return tokens
-
-
-def _ints(values: Iterable[int]) -> np.ndarray:
-  return np.fromiter(values, np.int64)

@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 
-from pdjax.events import Transfer, TransferEnded, TransferProgressed
+from pdjax.events import Log, Transfer, TransferEnded, TransferProgressed
 from pdjax.metrics.spans import Spans
 
 
@@ -49,33 +49,29 @@ class Moves:
     return int(running.max(initial=0))
 
 
-class MovesRead:
-  """Collects transfers while a log is read."""
+def read_moves(log: Log) -> Moves:
+  """All transfers of a log; those in flight last until its end."""
+  begun, over = log.columns(Transfer), log.columns(TransferEnded)
+  passed = log.columns(TransferProgressed)
+  begin_ns = begun["written_ps"] // 1000
+  gathered_ns, moved_bytes = begin_ns.copy(), np.zeros_like(begin_ns)
+  sent_ns, end_ns = np.full((2, len(begin_ns)), -1)
+  gathered = passed["stage"] == "gathered"
+  for reached_ns, which in ((gathered_ns, gathered), (sent_ns, ~gathered)):
+    move = _which(begun["transfer"], passed["transfer"][which])
+    reached_ns[move] = passed["written_ps"][which] // 1000
+  move = _which(begun["transfer"], over["transfer"])
+  end_ns[move] = over["written_ps"] // 1000
+  moved_bytes[move] = np.where(over["failure"] == "", over["moved_bytes"], 0)
+  end_ns[end_ns < 0] = log.end_ps // 1000
+  sent_ns = np.where(sent_ns < 0, end_ns, sent_ns)
+  return Moves(
+      begun["source"], begun["target"], begin_ns, gathered_ns, sent_ns, end_ns,
+      moved_bytes,
+  )
 
-  def __init__(self):
-    self._rows: list[list[int]] = []
-    self._open: dict[int, list[int]] = {}
 
-  def note(
-      self, at_ps: int, entry: Transfer | TransferProgressed | TransferEnded
-  ) -> None:
-    """An entry of the log, in its order."""
-    at_ns = at_ps // 1000
-    if isinstance(entry, Transfer):
-      row = [entry.source, entry.target, at_ns, at_ns, -1, -1, 0]
-      self._open[entry.transfer] = row
-      self._rows.append(row)
-    elif isinstance(entry, TransferProgressed):
-      self._open[entry.transfer][3 if entry.stage == "gathered" else 4] = at_ns
-    else:
-      row = self._open.pop(entry.transfer)
-      row[5] = at_ns
-      row[4] = at_ns if row[4] < 0 else row[4]
-      row[6] = 0 if entry.failure else entry.moved_bytes
-
-  def made(self, end_ps: int) -> Moves:
-    """All transfers; those in flight last until `end_ps`."""
-    for row in self._open.values():
-      row[5] = end_ps // 1000
-      row[4] = row[5] if row[4] < 0 else row[4]
-    return Moves(*np.array(self._rows, np.int64).reshape(-1, 7).T)
+def _which(started: np.ndarray, transfer: np.ndarray) -> np.ndarray:
+  """Places among those started of transfers by their numbers."""
+  order = np.argsort(started)
+  return order[np.searchsorted(started[order], transfer)]

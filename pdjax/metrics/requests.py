@@ -193,16 +193,15 @@ def _basic(
 ) -> dict[str, Column]:
   """What needs no time."""
   requests, rows = journal.requests, len(journal.requests)
-  arrival_ps = np.array([r.arrival_ps for r in requests], np.int64)
   first = np.searchsorted(lives.row, np.arange(rows))
   return {
-      "request": np.array([r.id for r in requests], np.int64),
+      "request": requests.id,
       "state": _states(journal),
       "measured": (
-          window.holds(arrival_ps) if window else np.ones(rows, bool)
+          window.holds(requests.arrival_ps) if window else np.ones(rows, bool)
       ),
-      "prompt_tokens": np.array([r.prompt_tokens for r in requests], np.int64),
-      "max_tokens": np.array([r.max_tokens for r in requests], np.int64),
+      "prompt_tokens": requests.prompt_tokens,
+      "max_tokens": requests.max_tokens,
       "output_tokens": tokens.output_tokens,
       "preemptions": np.bincount(journal.drops.row, minlength=rows),
       "recomputed_tokens": _recomputed(lives, rows),
@@ -233,16 +232,16 @@ def _times(
     journal: Journal, lives: Lives, tokens: Tokens, state: np.ndarray
 ) -> dict[str, Column]:
   """Points in time and what no anchor moves."""
-  arrival_ps = np.array([r.arrival_ps for r in journal.requests], np.int64)
-  arrival_ns = arrival_ps // 1000
+  arrival_ns = journal.requests.arrival_ps // 1000
+  delivered_ns = journal.requests.delivered_ps // 1000
   first_ns, second_ns = tokens.first_token_ns(), tokens.second_token_ns()
   last_ns = _where(state == "finished", tokens.last_token_ns())
   parts, hidden_ns = breakdown(journal, lives, last_ns)
   missing = np.ma.getmaskarray(last_ns)
   return {
       "arrival_ns": arrival_ns,
-      "delivered_ns": journal.delivered_ps // 1000,
-      "lag_ns": journal.delivered_ps // 1000 - arrival_ns,
+      "delivered_ns": delivered_ns,
+      "lag_ns": delivered_ns - arrival_ns,
       "prefill_sampled_ns": first_ns,
       "kv_landed_ns": _landed(journal, lives),
       "first_decode_ns": second_ns,

@@ -210,7 +210,7 @@ def _complete(
     decoded_tokens: np.ndarray,
 ) -> np.ndarray:
   """Whether a life's pages reach the prompt and the answer before it."""
-  goal = np.array([r.prompt_tokens for r in journal.requests], np.int64)
+  goal = journal.requests.prompt_tokens.copy()
   complete = np.zeros(len(row), bool)
   lives = np.searchsorted(row, np.arange(len(goal)))
   ends = np.searchsorted(row, np.arange(len(goal)), side="right")

@@ -61,9 +61,7 @@ def _before_prefill(
     journal: Journal, blocks: Blocks, parts: Parts
 ) -> tuple[np.ndarray, np.ndarray]:
   """Time in the queue while its worker lacked pages, and places."""
-  arrival_ns = np.array(
-      [request.arrival_ps // 1000 for request in journal.requests], np.int64
-  )
+  arrival_ns = journal.requests.arrival_ps // 1000
   queued_ns = np.ma.filled(parts["queue_prefill"], 0)
   worker = _first_workers(journal)
   lacking = _in_turn(blocks)
