@@ -130,15 +130,17 @@ def _array(
   """A column of all rows, null but for the rows of its parts."""
   if not parts:
     return pa.nulls(size, kind)
+  objects = kind == WORD
   null = np.ones(size, bool)
-  for place, _ in parts:
-    null[place] = False
-  first = parts[0][1]
-  if isinstance(first, Ragged):
-    return _lists(parts[0][0], first, null)
-  objects = any(part.dtype == object for _, part in parts)
-  full = np.full(size, None) if objects else np.zeros(size, np.int64)
+  plain: list[tuple[np.ndarray, np.ndarray]] = []
   for place, part in parts:
+    null[place] = False
+    if isinstance(part, Ragged):
+      return _lists(place, part, null)  # Only one kind has it.
+    plain.append((place, part))
+    objects = objects or part.dtype == object
+  full = np.full(size, None) if objects else np.zeros(size, np.int64)
+  for place, part in plain:
     full[place] = part
   if kind == WORD:
     return pa.array(full, pa.string()).dictionary_encode()
