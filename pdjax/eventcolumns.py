@@ -51,7 +51,7 @@ class Spread(NamedTuple):
   """Columns that may be null."""
 
 
-def _whole(values: Sequence[int]) -> np.ndarray:
+def _whole(values: Sequence[Any]) -> np.ndarray:
   return np.array(values, np.int64)
 
 

@@ -80,8 +80,9 @@ def _sorted(
   count rides in the low bits of its value where there is room.
   """
   bits = int(count.max(initial=0)).bit_length()
-  room = np.issubdtype(values.dtype, np.integer) and bits < 32
-  if not room or values.min(initial=0) < 0 or values.max(initial=0) >> 63 - bits:
+  whole = np.issubdtype(values.dtype, np.integer) and bits < 32
+  most = 1 << 63 - bits if whole else 0
+  if values.min(initial=0) < 0 or values.max(initial=0) >= most:
     order = np.argsort(values, kind="stable")
     return values[order], count[order]
   packed = np.sort(values << bits | count)
