@@ -24,6 +24,7 @@ from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.schedule.world import World
 from pdjax.sweep import devices, jsonfile
+from pdjax.timeline import activity, gauges, perfetto
 from pdjax.userscode import to_the_end
 from pdjax.workload.build import build
 from pdjax.workload.workload import Workload
@@ -41,7 +42,7 @@ FILES = (
 def files_of(run: Run) -> tuple[str, ...]:
   """What a run leaves in its folder."""
   measured = run.backend.kind == "jax"
-  return (*FILES, "tokens.parquet") if measured else FILES
+  return (*FILES, "tokens.parquet", perfetto.FILE) if measured else FILES
 
 
 class LawBroken(RuntimeError):
@@ -116,6 +117,8 @@ def _write(
   )
   write_log(log, folder / "events.parquet")
   plant.write(folder)
+  if run.backend.kind == "jax":  # of simulated ones `pdjax.report` makes it
+    _write_trace(run, plant, log, folder)
   table = table_of(log, run)
   write_requests(table, folder / "requests.parquet")
   jsonfile.write(folder / "attribution.json", by_worker(table.attribution))
@@ -133,6 +136,15 @@ def _write(
       table, run, chips=plant.conditions.get("chips"), facts=facts
   )
   jsonfile.write(folder / "summary.json", summary | more | schema.flat(tree))
+
+
+def _write_trace(run: Run, plant: Plant, log: Log, folder: Path) -> None:
+  names = activity.worker_names(run)
+  world = world_of(run, plant.pool_pages)
+  perfetto.write(
+      folder / perfetto.FILE, activity.activity_of(log, names),
+      gauges.gauges_of(log, policy_of(run), world),
+  )
 
 
 def _answers_cut(

@@ -7,6 +7,7 @@ from typing import Any
 from pdjax import schema
 from pdjax.config import ConfigError
 from pdjax.report.record import Failed, Record
+from pdjax.report.searched import Search, search_of
 from pdjax.sweep import jsonfile, runfiles
 from pdjax.sweep.store import runs_of
 
@@ -20,6 +21,7 @@ class Results:
   question: str = ""
   records: tuple[Record, ...] = ()
   failed: tuple[Failed, ...] = ()
+  search: Search | None = None
   single: bool = False
   """Whether the folder is that of one run."""
 
@@ -84,6 +86,7 @@ def _experiment(folder: Path) -> Results:
       folder=folder, name=str(told.get("name", folder.name)),
       question=str(told.get("question", "")), records=tuple(records),
       failed=(*failed, *_failures(folder / "failed")),
+      search=search_of(jsonfile.read_object(folder / "search.json")),
   )
 
 

@@ -165,6 +165,7 @@ def _made_from(found: Results) -> str:
       "name": found.name, "question": found.question,
       "runs": [[one.label, _files(one.folder)] for one in found.records],
       "failed": [[one.label, one.message] for one in found.failed],
+      "search": found.search and found.search.headline,
       "code": [
           hashlib.sha256(path.read_bytes()).hexdigest()
           for path in sources if path.is_file()
@@ -189,7 +190,8 @@ def _report(found: Results):
   shown = studies[:_MOST_STUDIES]
   return Report(
       name=found.name, question=found.question, records=found.records,
-      failed=found.failed, more_studies=len(studies) - len(shown),
+      failed=found.failed, search=found.search,
+      more_studies=len(studies) - len(shown),
       figures=[figures_of(study, rooflines.chart) for study in shown],
       command=f"python -m pdjax.report {shlex.quote(str(found.folder))}",
       made_from=_made_from(found),
@@ -212,15 +214,9 @@ def _write_figures(report, folder: Path, kinds: Sequence[str]) -> Path:
   temporary.sweep_up(folder)
   beside = temporary.make(folder, "figures")
   try:
-    for number, one in enumerate(report.figures, start=1):
-      several = f"_{number}" if len(report.figures) > 1 else ""
-      for chart in one.charts:
-        if not chart.absent:
-          stem = beside / f"{chart.name}{several}"
-          paper.write(chart, stem, kinds)
-          jsonfile.write_text(
-              stem.with_suffix(".csv"), datafile.text_of(chart)
-          )
+    for name, chart in report.named_charts():
+      paper.write(chart, beside / name, kinds)
+      jsonfile.write_text(beside / f"{name}.csv", datafile.text_of(chart))
     drawn = runfiles.listed(beside)
     for file in drawn:
       os.replace(beside / file, folder / file)

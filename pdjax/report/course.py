@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pdjax.report.chart import Axis, Chart, Line, Panel
-from pdjax.report.life import Life
+from pdjax.report.life import UNREAD, Life
 from pdjax.report.study import Study
 from pdjax.timeline.perfetto import link_rate
 
@@ -24,7 +24,9 @@ def chart(study: Study, label: str, life: Life | None) -> Chart:
       name="time_series", kind=study.kind, title=f"Over time: {label}",
       answers="Does a queue keep growing, and does memory run out?", wide=True,
   )
-  if life is None or life.gauges is None or not len(life.gauges):
+  if life is None:
+    return dataclasses.replace(head, absent=UNREAD)
+  if life.gauges is None or not len(life.gauges):
     return dataclasses.replace(
         head, absent="the log could not be replayed by this version",
     )

@@ -8,7 +8,7 @@ import numpy as np
 from pdjax.metrics.weighted import Weighted
 from pdjax.report import slolines
 from pdjax.report.chart import Axis, Chart, Line, Panel
-from pdjax.report.life import Life
+from pdjax.report.life import UNREAD, Life
 from pdjax.report.study import Study
 
 PANELS = {
@@ -33,6 +33,8 @@ def chart(
       name="latency_cdf", kind=study.kind, title="Latency distributions",
       answers="How are latencies spread, and how long is the tail?",
   )
+  if not lives:
+    return dataclasses.replace(head, absent=UNREAD)
   lives = [one for one in lives if one[2].samples["ttft"].total]
   if not lives:
     return dataclasses.replace(head, absent="no request finished")

@@ -48,14 +48,10 @@ def figures_of(study: Study, roofline: Roofline) -> Figures:
   found = [g for d in study.designs if (g := goodput_of(study, d)) is not None]
   designs = _shown(study, verdict, found)
   focus = _focus(designs, found)
-  splits = [
-      d for d in split.designs_by_split(study) if d.label not in focus
-  ][: palette.SERIES]
-  focus_splits = _focus(splits, found)
   told = _told(study, designs, verdict)
   lives = {
       label: life
-      for label, record in (focus | focus_splits).items()
+      for label, record in focus.items()
       if _readable(record)
       and (life := life_of(record, gauges=label == told)) is not None
   }
@@ -71,7 +67,7 @@ def figures_of(study: Study, roofline: Roofline) -> Figures:
           pareto.chart(study, designs),
           roofline([(d.label, focus[d.label]) for d in designs]),
           heat.chart(study),
-          split.chart(study, found, lives),
+          split.chart(study, found),
           distributions.chart(study, curves),
           parts.chart(study, designs),
           course.chart(study, told, lives.get(told)),

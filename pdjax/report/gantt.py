@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from pdjax.report.chart import Arrows, Axis, Chart, Mark, Panel, Spans
-from pdjax.report.life import Life
+from pdjax.report.life import UNREAD, Life
 from pdjax.report.study import Study
 from pdjax.timeline.activity import Activity, Moved, Ran
 
@@ -21,7 +21,9 @@ def chart(study: Study, label: str, life: Life | None) -> Chart:
       name="gantt", kind=study.kind, title=f"Workers and links: {label}",
       answers="Who works, who waits, and what does a hand-off cost?", wide=True,
   )
-  if life is None or not life.activity.ran:
+  if life is None:
+    return dataclasses.replace(head, absent=UNREAD)
+  if not life.activity.ran:
     return dataclasses.replace(head, absent="no step was run")
   activity = life.activity
   begin_ns, end_ns = _stretch(activity)

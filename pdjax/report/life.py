@@ -13,6 +13,7 @@ from pdjax.timeline.activity import Activity, activity_of, worker_names
 from pdjax.timeline.gauges import Gauges, gauges_of
 from pdjax.userscode import users_code
 
+UNREAD = "no log can be read: it is gone, too long, or another version's"
 METRICS = ("ttft", "ttst", "tpot", "itl", "e2el")
 
 

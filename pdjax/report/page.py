@@ -2,7 +2,7 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -12,6 +12,7 @@ from pdjax.report.figures import Figures
 from pdjax.report.heading import workload_words
 from pdjax.report.palette import COLOURS, DARK
 from pdjax.report.record import Failed, Record
+from pdjax.report.searched import Search
 
 MADE_FROM = "pdjax-made-from"
 """Name of the page's note of what it shows."""
@@ -26,11 +27,22 @@ class Report:
   records: Sequence[Record]
   failed: Sequence[Failed] = ()
   figures: Sequence[Figures] = ()
+  search: Search | None = None
   more_studies: int = 0
   """Studies that are in the table alone."""
   command: str = ""
   """Makes the report again, with figures for print."""
   made_from: str = ""
+
+  def named_charts(self) -> Iterator[tuple[str, Chart]]:
+    """All that show something, with the names of their files."""
+    if self.search:
+      yield self.search.chart.name, self.search.chart
+    for number, one in enumerate(self.figures, start=1):
+      several = f"_{number}" if len(self.figures) > 1 else ""
+      for chart in one.charts:
+        if not chart.absent:
+          yield f"{chart.name}{several}", chart
 
 
 def html_of(report: Report) -> str:
@@ -46,6 +58,7 @@ def html_of(report: Report) -> str:
   environment.filters |= {
       "svg": _svg, "sample": _sample, "slo": slolines.sentence,
       "tabs": _tabs, "workload": workload_words, "anchor": anchor,
+      "figure_word": runtable.word,
   }
   return environment.get_template("page.html").render(
       report=report, style=_file("page.css"), script=_file("page.js"),

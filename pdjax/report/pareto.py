@@ -23,8 +23,8 @@ def chart(study: Study, designs: Sequence[Design]) -> Chart:
     )
   front = _front(lines)
   panel = Panel(
-      x=Axis(label="output tokens/s/user (1 / mean TPOT)"),
-      y=Axis(label="output tokens/s/chip"), marks=(*front, *lines),
+      x=Axis(label="output tokens/s/user (1 / mean TPOT)", low=0),
+      y=Axis(label="output tokens/s/chip", low=0), marks=(*front, *lines),
   )
   return dataclasses.replace(head, panels=(panel,), notes=(
       "Throughput counts the ramp and the tail of a run, so it is comparable"

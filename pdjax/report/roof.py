@@ -15,15 +15,20 @@ _CHART = Chart(
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Steps:
-  """Steps of one design and phase: FLOP per byte, FLOP per second."""
+  """Steps of one phase, one a design: FLOP per byte, FLOP per second."""
 
   label: str
   style: int
   intensity: tuple[float, ...]
   flops_per_s: tuple[float, ...]
   texts: tuple[str, ...]
-  written: bool = False
-  """Whether the texts stand beside the points."""
+
+  def plus(self, other: "Steps") -> "Steps":
+    return dataclasses.replace(
+        self, intensity=self.intensity + other.intensity,
+        flops_per_s=self.flops_per_s + other.flops_per_s,
+        texts=self.texts + other.texts,
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,8 +42,11 @@ class Roof:
 
   def joined(self, other: "Roof | None") -> "Roof":
     """The steps of both under one roof."""
-    before = other.steps if other else ()
-    return dataclasses.replace(self, steps=(*before, *self.steps))
+    found = {steps.label: steps for steps in (other.steps if other else ())}
+    for steps in self.steps:
+      before = found.get(steps.label)
+      found[steps.label] = before.plus(steps) if before else steps
+    return dataclasses.replace(self, steps=tuple(found.values()))
 
 
 def chart(kind: str, roofs: Sequence[Roof], absent: str = "") -> Chart:
@@ -68,7 +76,7 @@ def _panel(roof: Roof) -> Panel:
       Line(
           label=steps.label, style=steps.style, x=np.array(steps.intensity),
           y=np.array(steps.flops_per_s) / 1e12, joined=False,
-          texts=steps.texts, written=steps.written,
+          texts=steps.texts,
       )
       for steps in roof.steps
   ]

@@ -1,8 +1,11 @@
 """A measured cell from the command line, on virtual CPU devices."""
 
+import gzip
 import json
 
 import pyarrow.parquet as pq
+
+from tests.timeline.test_perfetto import assert_nested, lanes
 
 CONFIG = '''"""Do tokens depend on the strategy?"""
 
@@ -46,7 +49,11 @@ def test_two_strategies_on_devices(command, folder, monkeypatch):
     for pool in design["pools"]:
       assert (pool["chip"], pool["kv_tokens"]) == ("cpu", 512)
       assert pool["pool_pages"] == 512 // design["page_tokens"]
-    table = pq.read_table(
-        folder / "results/x" / row["run"] / "tokens.parquet"
-    )
+    packed = (run / "trace.json.gz").read_bytes()
+    told = json.loads(gzip.decompress(packed))["traceEvents"]
+    slices = lanes([event for event in told if event["ph"] == "X"])
+    assert slices
+    for each in slices.values():
+      assert_nested(each)
+    table = pq.read_table(run / "tokens.parquet")
     assert [len(answer) for answer in table["tokens"].to_pylist()] == [4] * 3
