@@ -82,7 +82,7 @@ def figure_of(chart: Chart) -> "Figure":
   )
   axes = figure.subplots(down, across, squeeze=False, height_ratios=heights)
   for place, panel in enumerate(chart.panels):
-    _draw(axes[place // across][place % across], panel)
+    _draw(axes[place // across][place % across], panel, width_in / across)
   for place in range(len(chart.panels), down * across):
     axes[place // across][place % across].set_axis_off()
   figure.suptitle(heading, fontsize=7.5)
@@ -139,7 +139,7 @@ def _legend(figure: "Figure", chart: Chart, width_in: float) -> None:
     )
 
 
-def _draw(axes: "Axes", panel: Panel) -> None:
+def _draw(axes: "Axes", panel: Panel, width_in: float) -> None:
   x, y = scales_of(panel)
   if panel.x.log and not x.names:
     axes.set_xscale("log")
@@ -147,7 +147,7 @@ def _draw(axes: "Axes", panel: Panel) -> None:
     axes.set_yscale("log")
   axes.set_xlim(x.low, x.high)
   axes.set_ylim(*((y.high, y.low) if y.names else (y.low, y.high)))
-  _ticks(axes, x, y)
+  _ticks(axes, x, y, max(3, int(2 * width_in)))
   for mark in panel.marks:
     brush.draw(axes, mark)
   for limit in panel.limits:
@@ -160,11 +160,11 @@ def _draw(axes: "Axes", panel: Panel) -> None:
     axes.text(0.5, 0.5, panel.empty, transform=axes.transAxes, ha="center")
 
 
-def _ticks(axes: "Axes", x: Scale, y: Scale) -> None:
+def _ticks(axes: "Axes", x: Scale, y: Scale, most: int) -> None:
   from matplotlib.ticker import NullLocator
 
-  for axis, scale, most in ((axes.xaxis, x, 5), (axes.yaxis, y, 5)):
-    ticks = scale.ticks(most)
+  for axis, scale, wanted in ((axes.xaxis, x, most), (axes.yaxis, y, 5)):
+    ticks = scale.ticks(wanted)
     axis.set_minor_locator(NullLocator())
     axis.set_ticks([at for at, _ in ticks], [_cut(name) for _, name in ticks])
     if not scale.names:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pdjax.report import palette
 from pdjax.report.chart import Axis, Chart, Line, Panel, array
 from pdjax.report.study import Design, Point, Study
 
@@ -21,14 +22,17 @@ def chart(study: Study, designs: Sequence[Design]) -> Chart:
     return dataclasses.replace(
         head, absent="no run has a time per output token"
     )
-  front = _front(lines)
+  # Its grey is the last design's; who needs seven designs sees no front.
+  front = _front(lines) if len(lines) < palette.SERIES else ()
   panel = Panel(
       x=Axis(label="output tokens/s/user (1 / mean TPOT)", low=0),
       y=Axis(label="output tokens/s/chip", low=0), marks=(*front, *lines),
   )
   return dataclasses.replace(head, panels=(panel,), notes=(
       "Throughput counts the ramp and the tail of a run, so it is comparable"
-      " at one load only; the thin line joins what nothing beats in both.",
+      " at one load only." + (
+          " The thin line joins what nothing beats in both." if front else ""
+      ),
   ))
 
 

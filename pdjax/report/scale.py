@@ -18,6 +18,7 @@ from pdjax.report.chart import (
 )
 
 _STEPS = (1, 2, 5, 10)
+_LETTERS = {1e3: "k", 1e6: "M", 1e9: "G", 1e12: "T", 1e15: "P"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +64,7 @@ class Scale:
 
 
 def _even(low: float, high: float, most: int) -> Iterator[float]:
-  rough = (high - low) / max(most - 1, 1)
+  rough = (high - low) / max(most, 1)
   power = 10.0 ** math.floor(math.log10(rough))
   step = next((s * power for s in _STEPS if s * power >= rough), 10 * power)
   for count in range(math.ceil(low / step - 1e-9), int(high / step + 1e-9) + 1):
@@ -82,14 +83,14 @@ def _decades(
 
 
 def number(value: float, digits: int = 4) -> str:
-  """A short one, such as `0.02`, `1,500`, `20k` and `3M`.
+  """A short one, such as `0.02`, `1,234`, `1.5k` and `3M`.
 
-  >>> number(1500.0), number(20000), number(0.30000000000000004)
-  ('1,500', '20k', '0.3')
+  >>> number(1234.0), number(1500), number(20000), number(0.1 + 0.2)
+  ('1,234', '1.5k', '20k', '0.3')
   """
-  for size, word in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
-    if abs(value) >= size:
-      return f"{value / (1e3 if word == 'k' else size):.{digits}g}{word}"
+  if abs(value) >= 1e5 or abs(value) >= 1000 and not value % 100:
+    size = max(size for size in _LETTERS if size <= abs(value))
+    return f"{value / size:.{digits}g}{_LETTERS[size]}"
   if abs(value) >= 1000:
     return f"{value:,.{max(digits - 4, 0)}f}"
   return f"{value:.{digits}g}"

@@ -41,7 +41,8 @@ def verdict_of(study: Study) -> Verdict | None:
   if not best:
     return None
   ratio, said = _ratio(study, best)
-  decided = not said and len(best) > 1 and best[0].value > 0
+  doubted = any(found.at.doubtful for found in best[:2])
+  decided = not said and not doubted and len(best) > 1 and best[0].value > 0
   return Verdict(
       found=tuple(best), ratio=ratio, decided=decided,
       headline=_headline(study, best, said),
