@@ -27,7 +27,7 @@ def chart(study: Study, label: str, life: Life | None) -> Chart:
     return dataclasses.replace(head, absent="no step was run")
   activity = life.activity
   begin_ns, end_ns = _stretch(activity)
-  rows = _rows(activity)
+  rows = _rows(activity)[:_ROWS]
   panel = Panel(
       x=Axis(label="time (s)", low=begin_ns / 1e9, high=end_ns / 1e9),
       y=Axis(label="", names=tuple(rows)),
@@ -39,7 +39,7 @@ def chart(study: Study, label: str, life: Life | None) -> Chart:
       f" {activity.end_ns / 1e9:.3g} s; `python -m pdjax.report RUN_FOLDER`"
       " writes all of it as trace.json.gz for Perfetto."
   ]
-  if len(activity.names) + len(activity.links) > len(rows):
+  if len(_rows(activity)) > len(rows):
     notes.append(f"The first {len(rows)} workers and links are shown.")
   return dataclasses.replace(head, panels=(panel,), notes=tuple(notes))
 
@@ -57,39 +57,49 @@ def _stretch(activity: Activity) -> tuple[int, int]:
 
 
 def _rows(activity: Activity) -> list[str]:
+  """Links stand between who sends and who receives."""
   links = [f"link {activity.link_name(link)}" for link in activity.links]
-  return [*activity.names, *links][:_ROWS]
+  receive = [name for name in activity.names if name[0] == "D"]
+  send = [name for name in activity.names if name[0] != "D"]
+  return [*send, *links, *receive]
 
 
 def _marks(
     activity: Activity, rows: list[str], begin_ns: int, end_ns: int
 ) -> list[Mark]:
+  at = {name: row for row, name in enumerate(rows)}
+  workers = {n: at[w] for n, w in enumerate(activity.names) if w in at}
+  links = {
+      link: at[name] for link in activity.links
+      if (name := f"link {activity.link_name(link)}") in at
+  }
   ran = [
       r for r in activity.ran
-      if r.end_ns > begin_ns and r.begin_ns < end_ns and r.worker < len(rows)
+      if r.end_ns > begin_ns and r.begin_ns < end_ns and r.worker in workers
   ]
-  place = {
-      link: len(activity.names) + n for n, link in enumerate(activity.links)
-  }
   moved = [
       m for m in activity.moved
       if m.end_ns > begin_ns and m.begin_ns < end_ns
-      and place[m.source, m.target] < len(rows)
+      and (m.source, m.target) in links
+      and m.source in workers and m.target in workers
   ]
   clip = (begin_ns, end_ns)
   marks: list[Mark] = [
-      _ran(kind, [r for r in ran if r.kind == kind], clip)
+      _ran(kind, [r for r in ran if r.kind == kind], workers, clip)
       for kind in ("prefill", "mixed", "decode")
       if any(r.kind == kind for r in ran)
   ]
   if moved:
-    marks += [_moved(moved, place, clip), _arrows(activity, place, moved)]
+    marks.append(_moved(moved, links, clip))
+    marks.append(_arrows(activity, links, workers, moved))
   return marks
 
 
-def _ran(kind: str, runs: list[Ran], clip: tuple[int, int]) -> Spans:
+def _ran(
+    kind: str, runs: list[Ran], workers: dict[int, int], clip: tuple[int, int]
+) -> Spans:
   return _spans(kind, [
-      (r.worker, r.begin_ns, r.end_ns, _said(r)) for r in runs
+      (workers[r.worker], r.begin_ns, r.end_ns, _said(r)) for r in runs
   ], clip)
 
 
@@ -103,12 +113,12 @@ def _said(ran: Ran) -> str:
 
 
 def _moved(
-    moves: list[Moved], place: dict[tuple[int, int], int],
+    moves: list[Moved], links: dict[tuple[int, int], int],
     clip: tuple[int, int],
 ) -> Spans:
   return _spans("transfer", [
       (
-          place[m.source, m.target], m.begin_ns, m.end_ns,
+          links[m.source, m.target], m.begin_ns, m.end_ns,
           f"request {m.request}: {m.moved_bytes / 1e6:.3g} MB {m.failure}",
       )
       for m in moves
@@ -127,7 +137,8 @@ def _spans(
 
 
 def _arrows(
-    activity: Activity, place: dict[tuple[int, int], int], moves: list[Moved]
+    activity: Activity, links: dict[tuple[int, int], int],
+    workers: dict[int, int], moves: list[Moved],
 ) -> Arrows:
   """From the end of the prefill to the transfer, and on to the decode."""
   shown = {move.transfer for move in moves}
@@ -136,9 +147,10 @@ def _arrows(
     move = activity.moved[handoff.move]
     if move.transfer not in shown:
       continue
-    link = place[move.source, move.target]
-    points.append((move.begin_ns, move.source, move.begin_ns, link))
-    points.append((move.end_ns, link, move.end_ns, move.target))
+    link = links[move.source, move.target]
+    source, target = workers[move.source], workers[move.target]
+    points.append((move.begin_ns, source, move.begin_ns, link))
+    points.append((move.end_ns, link, move.end_ns, target))
   x0, row0, x1, row1 = np.array(points, np.int64).reshape(-1, 4).T
   return Arrows(
       label="hand-off", x0=x0 / 1e9, row0=row0, x1=x1 / 1e9, row1=row1
