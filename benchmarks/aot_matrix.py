@@ -1,60 +1,117 @@
 """Compiles every kernel for every target and writes what came of it.
 
     python -m benchmarks.aot_matrix [--kernels=a,b] [--targets=v5e:2x2,…]
+        [--pages=16,128] [--results=FILE] [--readme]
 
-Prints a table in Markdown: compiled, not executed. Ends with 1 if a case does
-not compile, copies the cache, or needs temporaries of a twentieth of it.
+Prints a table in Markdown: compiled, not executed. Each case is kept in FILE
+as soon as it is done; started again, only cases are compiled that are not in
+it, or that another compiler or other kernels made. With --readme the table
+takes its place in kernels/README.md. Ends with 1 if a case does not compile,
+copies the cache, or needs temporaries of a twentieth of it.
 """
 
 import argparse
+import dataclasses
+import datetime
+import hashlib
+import importlib.metadata
+import json
 import sys
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
-from benchmarks import aot, cases
+from benchmarks import aot, aot_table, cases
+from benchmarks.cases import Case
+from pdjax.aot.compile import Compiled
 from pdjax.aot.target import missing_compiler, target
 
+RESULTS = aot.ROOT / "results" / "aot_matrix.jsonl"
+README = aot.ROOT / "kernels" / "README.md"
 
-def table(made: Iterable[aot.Compiled]) -> str:
-  """Sound cases of all, by kernel, types and target."""
-  made = list(made)
-  targets = list(dict.fromkeys(x.case.target for x in made))
-  sound, total = Counter(), Counter()
-  for x in made:
-    key = (x.case.kernel, f"{x.case.dtype} / {x.case.kv_dtype}", x.case.target)
-    total[key] += 1
-    sound[key] += x.sound
-  lines = [
-      f"| kernel | queries / cache | {' | '.join(targets)} |",
-      "|---|---|" + "---|" * len(targets),
-  ]
-  for kernel, types in dict.fromkeys(key[:2] for key in total):
-    counts = (
-        f"{sound[kernel, types, x]} of {total[kernel, types, x]}"
-        for x in targets
-    )
-    lines.append(f"| `{kernel}` | {types} | {' | '.join(counts)} |")
-  return "\n".join(lines)
+
+def made_with() -> str:
+  """Compiler and kernels: what a result depends on beside its case."""
+  sources = (aot.ROOT / "kernels" / "pdjax_kernels").rglob("*.py")
+  digest = hashlib.sha256()
+  for path in sorted(sources):
+    if path.name not in ("triton.py", "xla.py"):
+      digest.update(path.read_bytes())
+  versions = (
+      f"{name} {importlib.metadata.version(name)}" for name in ("jax", "libtpu")
+  )
+  return f"{', '.join(versions)}, kernels {digest.hexdigest()[:10]}"
+
+
+def kept(results: Path, made_by: str) -> dict[Case, Compiled]:
+  """Results of earlier runs that still hold."""
+  if not results.exists():
+    return {}
+  lines = [json.loads(x) for x in results.read_text().splitlines()]
+  return {
+      Case(**line["case"]): Compiled(**line["made"])
+      for line in lines if line["made_with"] == made_by
+  }
+
+
+def compiled(
+    asked: Sequence[Case], results: Path, made_by: str
+) -> Iterator[tuple[Case, Compiled]]:
+  """Every case, from the file or compiled now and added to it."""
+  done = kept(results, made_by)
+  yield from ((case, done[case]) for case in asked if case in done)
+  left = [case for case in asked if case not in done]
+  results.parent.mkdir(parents=True, exist_ok=True)
+  with results.open("a") as file:
+    for place, (case, made) in enumerate(aot.compiled(left), 1):
+      line = {
+          "made_with": made_by, "case": dataclasses.asdict(case),
+          "made": dataclasses.asdict(made),
+      }
+      print(json.dumps(line), file=file, flush=True)
+      says = made.refused or f"{made.seconds:.1f} s"
+      print(f"{place} of {len(left)}: {case}: {says}", file=sys.stderr)
+      yield case, made
 
 
 def main(argv: Sequence[str]) -> int:
-  parser = argparse.ArgumentParser(description="Compiles all kernels.")
-  parser.add_argument("--kernels", default=",".join(cases.ROWS))
-  parser.add_argument("--targets", default=",".join(cases.TPUS))
-  asked = parser.parse_args(argv)
+  asked = _flags(argv)
   targets = asked.targets.split(",")
   if gone := [x for t in targets if (x := missing_compiler(target(t)))]:
     print(gone[0], file=sys.stderr)
     return 2
-  made = aot.compile_all(cases.matrix(asked.kernels.split(","), targets))
-  print(table(made))
-  for x in made:
-    if not x.sound:
-      print(
-          f"{x.case}: {x.reason or 'compiled'}, {x.copies} copies of the"
-          f" cache, {x.temp_bytes} bytes of temporaries"
-      )
-  return int(not all(x.sound for x in made))
+  made_by = made_with()
+  pages = [int(x) for x in asked.pages.split(",")]
+  matrix = list(cases.matrix(asked.kernels.split(","), targets, pages))
+  found = dict(compiled(matrix, asked.results, made_by))
+  text = aot_table.table({case: found[case] for case in matrix})
+  print(text)
+  if asked.readme:
+    heading = f"{datetime.date.today()}; {made_by}; {len(matrix)} cases."
+    README.write_text(
+        aot_table.replaced(README.read_text(), f"{heading}\n\n{text}")
+    )
+  return _told(found.items())
+
+
+def _flags(argv: Sequence[str]) -> argparse.Namespace:
+  parser = argparse.ArgumentParser(description="Compiles all kernels.")
+  parser.add_argument("--kernels", default=",".join(cases.ROWS))
+  parser.add_argument("--targets", default=",".join(cases.TPUS))
+  parser.add_argument("--pages", default=",".join(map(str, cases.PAGES)))
+  parser.add_argument("--results", type=Path, default=RESULTS)
+  parser.add_argument("--readme", action="store_true")
+  return parser.parse_args(argv)
+
+
+def _told(found: Iterable[tuple[Case, Compiled]]) -> int:
+  """A line for each case that is not sound; the exit status."""
+  unsound = [(case, made) for case, made in found if not aot.sound(made)]
+  for case, made in unsound:
+    print(
+        f"{case}: {made.refused or 'compiled'}, {made.whole_copies} copies of"
+        f" the cache, {made.temp_bytes} bytes of temporaries"
+    )
+  return int(bool(unsound))
 
 
 if __name__ == "__main__":

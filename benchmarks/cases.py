@@ -61,6 +61,10 @@ class Case:
     return (CACHE_BYTES // page_bytes, *page)
 
   @property
+  def cache_bytes(self) -> int:
+    return math.prod(self.cache_shape) * jnp.dtype(self.kv_dtype).itemsize
+
+  @property
   def on_tpu(self) -> bool:
     return ":" in self.target
 
@@ -160,21 +164,25 @@ DTYPES = (
 )
 WIDTHS = (64, 128, 256)
 PAGES = (16, 32, 64, 128)
-HEADS = ((32, 8), (8, 1), (8, 8), (32, 8))
+HEADS = ((32, 8), (8, 8), (32, 8), (8, 1))
+"""Query and kv heads, one pair a size of page."""
 ROWS = {
     "paged_decode": 32, "chunk_prefill": 512, "kv_write": 512,
     "kv_move": 8, "kv_move_int8": 8,
 }
 
 
-def matrix(kernels=tuple(ROWS), targets=TPUS) -> Iterator[Case]:
+def matrix(
+    kernels=tuple(ROWS), targets=TPUS, pages=PAGES
+) -> Iterator[Case]:
   """Every kernel, target, type, head width and page.
 
-  Groupings go round with the pages, so each occurs with every type and width.
+  Groupings go with the pages, so each occurs with every type and width.
   """
   for kernel, target in itertools.product(kernels, targets):
     for (dtype, kv_dtype), head_dim in itertools.product(DTYPES, WIDTHS):
-      for page_tokens, (N, K) in zip(PAGES, HEADS, strict=True):
+      for page_tokens in pages:
+        N, K = HEADS[PAGES.index(page_tokens)]
         yield Case(
             kernel=kernel, target=target, dtype=dtype, kv_dtype=kv_dtype,
             num_heads=N, num_kv_heads=K, head_dim=head_dim,

@@ -7,11 +7,13 @@ soon as it is done.
 """
 
 import dataclasses
+import functools
 import json
 import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
@@ -51,6 +53,15 @@ class Compiled:
   whole_copies: int = 0
   """Copies of an array of the pool's shape."""
 
+  @classmethod
+  def of(
+      cls, shape: str, kind: str, answer: dict[str, Any] | str
+  ) -> "Compiled":
+    """From what its process answered, or how that ended."""
+    if isinstance(answer, str):
+      return cls(shape=shape, kind=kind, seconds=0.0, refused=answer)
+    return cls(shape=shape, kind=kind, **answer)
+
   @property
   def out_of_memory(self) -> bool:
     return "RESOURCE_EXHAUSTED" in self.refused
@@ -66,9 +77,11 @@ def main() -> None:
 
   job = json.load(sys.stdin)
   programs, shapes = _programs(job)
+  pool_bytes = programs.config.pool_bytes // programs.mesh.size
   for shape in shapes:
-    line = dataclasses.asdict(_compiled(programs, shape))
-    print(json.dumps(line), flush=True)
+    lower = functools.partial(programs.lowered, shape)
+    answer = answer_of(lower, pool_bytes, _pool_sizes(programs))
+    print(json.dumps(answer), flush=True)
     jax.clear_caches()
 
 
@@ -129,27 +142,30 @@ def devices(target) -> list:
   return list(topology.devices)
 
 
-def _compiled(programs, shape) -> Compiled:
+def answer_of(
+    lower: Callable[[], Any], pool_bytes: int, sizes: set[tuple[int, ...]]
+) -> dict[str, Any]:
+  """Fields of a `Compiled`, beside its name, of what `lower` gives.
+
+  `sizes` are shapes of the pool, of which no copy should be made.
+  """
   started = time.perf_counter()
   try:
-    program = programs.lowered(shape).compile()
+    program = lower().compile()
   except Exception as error:  # whatever a compiler refuses with
-    return Compiled(
-        shape=str(shape), kind=shape.kind, refused=_reason(error),
-        seconds=time.perf_counter() - started,
-    )
+    return {
+        "refused": _reason(error), "seconds": time.perf_counter() - started
+    }
   memory = program.memory_analysis()
-  return Compiled(
-      shape=str(shape),
-      kind=shape.kind,
-      seconds=time.perf_counter() - started,
-      argument_bytes=memory.argument_size_in_bytes,
-      output_bytes=memory.output_size_in_bytes - memory.alias_size_in_bytes,
-      temp_bytes=memory.temp_size_in_bytes,
-      code_bytes=memory.generated_code_size_in_bytes,
-      pool_bytes=programs.config.pool_bytes // programs.mesh.size,
-      whole_copies=whole_copies(program.as_text(), _pool_sizes(programs)),
-  )
+  return {
+      "seconds": time.perf_counter() - started,
+      "argument_bytes": memory.argument_size_in_bytes,
+      "output_bytes": memory.output_size_in_bytes - memory.alias_size_in_bytes,
+      "temp_bytes": memory.temp_size_in_bytes,
+      "code_bytes": memory.generated_code_size_in_bytes,
+      "pool_bytes": pool_bytes,
+      "whole_copies": whole_copies(program.as_text(), sizes),
+  }
 
 
 def _pool_sizes(programs) -> set[tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""Compiler processes that answer, die or hang cost one program each."""
+"""Compiler processes that answer or die cost one program each."""
 
 import importlib.util
 import sys
@@ -13,18 +13,18 @@ from tests.aot.jobs import TARGET, jobs_of, run_of
 ANSWER = """
 import json, sys
 job = json.load(sys.stdin)
-for place, shape in enumerate(job["shapes"]):
+for shape in job["shapes"]:
   {before}
-  line = dict(shape=str(place), kind=shape["kind"], seconds=0.0)
+  line = dict(seconds=0.0)
   print("noise"); print(json.dumps(line), flush=True)
 """
 
 
-def outcomes(monkeypatch, before: str, timeout_s: float = 60.0):
+def outcomes(monkeypatch, before: str):
   command = [sys.executable, "-c", ANSWER.format(before=before)]
   monkeypatch.setattr(launch, "COMMAND", command)
   (job,) = jobs_of(run_of())
-  return job, list(launch.compiled(job, TARGET, timeout_s))
+  return job, list(launch.compiled(job, TARGET, 60.0))
 
 
 def test_every_program_has_an_outcome(monkeypatch):
@@ -44,14 +44,6 @@ def test_a_death_costs_one_program_and_says_why(monkeypatch):
   assert list(refused) == ["decode"]
   assert "signal 6" in refused["decode"]
   assert "Check failed: too odd" in refused["decode"]
-
-
-def test_silence_ends_one_program(monkeypatch):
-  before = "import time; shape['kind'] == 'mixed' and time.sleep(600)"
-  _, found = outcomes(monkeypatch, before, timeout_s=2.0)
-  refused = {one.kind: one.refused for one in found if one.refused}
-  assert list(refused) == ["mixed"]
-  assert "no answer within 2 s" in refused["mixed"]
 
 
 @pytest.mark.skipif(

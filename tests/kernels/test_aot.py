@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import aot
 from benchmarks.cases import Case
+from pdjax.aot.compile import Compiled
 from pdjax.aot.target import missing_compiler, target
 
 CASES = (
@@ -41,9 +42,9 @@ CASES = (
 
 
 @functools.cache
-def _compiled() -> dict[Case, aot.Compiled]:
+def _compiled() -> dict[Case, Compiled]:
   """All cases, compiled once a session."""
-  return {made.case: made for made in aot.compile_all(CASES)}
+  return dict(aot.compiled(CASES))
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -51,21 +52,6 @@ def test_compiles_without_copies_of_the_cache(case):
   if reason := missing_compiler(target(case.target)):
     pytest.skip(reason)
   made = _compiled()[case]
-  assert made.reason is None
-  assert made.copies == 0
-  assert made.temp_bytes < 0.05 * made.cache_bytes
-
-
-def test_a_case_that_ends_the_compiler_ends_no_other(monkeypatch):
-  """The process is started again behind it."""
-  broken = Case(kernel="kv_write", target="no such target")
-  monkeypatch.setattr(aot, "_PROGRAM", (
-      "import sys, json, os\n"
-      "for case in json.load(sys.stdin):\n"
-      "  if case['target'] == 'no such target': os.abort()\n"
-      "  print(json.dumps({'seconds': 1.0}), flush=True)\n"
-  ))
-  made = aot.compile_all([CASES[0], broken, CASES[1]])
-  assert [x.case for x in made] == [CASES[0], broken, CASES[1]]
-  assert "ended the compiler" in made[1].reason
-  assert made[0].reason is None and made[2].reason is None
+  assert not made.refused
+  assert made.whole_copies == 0
+  assert aot.share(made) < aot.LIMIT
