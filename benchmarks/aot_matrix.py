@@ -1,9 +1,10 @@
 """Compiles every kernel for every target and writes what came of it.
 
     python -m benchmarks.aot_matrix [--kernels=a,b] [--targets=v5e:2x2,…]
-        [--pages=16,128] [--results=FILE] [--readme]
+        [--rounds=1] [--results=FILE] [--readme]
 
-Prints a table in Markdown: compiled, not executed. Each case is kept in FILE
+Prints a table in Markdown: compiled, not executed. A round is a quarter of the
+matrix with some of everything in it (`cases.matrix`). Each case is kept in FILE
 as soon as it is done; started again, only cases are compiled that are not in
 it, or that another compiler or other kernels made. With --readme the table
 takes its place in kernels/README.md. Ends with 1 if a case does not compile,
@@ -80,8 +81,9 @@ def main(argv: Sequence[str]) -> int:
     print(gone[0], file=sys.stderr)
     return 2
   made_by = made_with()
-  pages = [int(x) for x in asked.pages.split(",")]
-  matrix = list(cases.matrix(asked.kernels.split(","), targets, pages))
+  matrix = list(
+      cases.matrix(asked.kernels.split(","), targets, asked.rounds)
+  )
   found = dict(compiled(matrix, asked.results, made_by))
   text = aot_table.table({case: found[case] for case in matrix})
   print(text)
@@ -97,7 +99,10 @@ def _flags(argv: Sequence[str]) -> argparse.Namespace:
   parser = argparse.ArgumentParser(description="Compiles all kernels.")
   parser.add_argument("--kernels", default=",".join(cases.ROWS))
   parser.add_argument("--targets", default=",".join(cases.TPUS))
-  parser.add_argument("--pages", default=",".join(map(str, cases.PAGES)))
+  parser.add_argument(
+      "--rounds", type=int, default=cases.ROUNDS,
+      help="of the pages: 1 is a quarter of the cases, all pages among them",
+  )
   parser.add_argument("--results", type=Path, default=RESULTS)
   parser.add_argument("--readme", action="store_true")
   return parser.parse_args(argv)

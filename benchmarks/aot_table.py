@@ -1,17 +1,18 @@
 """The matrix of compiled cases as a table in Markdown.
 
-A row holds the types and head widths whose cells say the same; a cell the
-pages that are sound, those that are not with the reason, and the largest share
-of the cache that temporaries take.
+A row holds kernels whose cells say the same; a cell the pages of each head
+width that are sound, and those that are not with the reason.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from benchmarks import aot
 from benchmarks.cases import Case
 from pdjax.aot.compile import Compiled
 
 BEGIN, END = "<!-- aot_matrix -->", "<!-- /aot_matrix -->"
+
+Found = Mapping[Case, Compiled]
 
 
 def replaced(document: str, text: str) -> str:
@@ -24,62 +25,56 @@ def replaced(document: str, text: str) -> str:
   return f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}"
 
 
-def table(found: Mapping[Case, Compiled]) -> str:
-  """Kernel x types x head width, by target."""
+def table(found: Found) -> str:
+  """Types x kernels, by target, and what takes most temporaries."""
   targets = list(dict.fromkeys(case.target for case in found))
-  cells: dict[tuple[str, str, int], tuple[str, ...]] = {}
-  for case in found:
-    key = (case.kernel, f"{case.dtype} / {case.kv_dtype}", case.head_dim)
-    if key not in cells:
-      cells[key] = tuple(_cell(found, *key, target) for target in targets)
+  rows: dict[tuple[str, ...], list[str]] = {}
+  for types, kernel in dict.fromkeys((_types(x), x.kernel) for x in found):
+    says = tuple(_cell(found, kernel, types, target) for target in targets)
+    rows.setdefault((types, *says), []).append(f"`{kernel}`")
   lines = [
-      f"| kernel | queries / cache | heads | {' | '.join(targets)} |",
-      "|---|---|---|" + "---|" * len(targets),
+      f"| queries / cache | kernels | {' | '.join(targets)} |",
+      "|---|---|" + "---|" * len(targets),
   ]
-  for (kernel, widths, says), types in _types_of(_widths_of(cells)).items():
-    lines.append(
-        f"| `{kernel}` | {', '.join(types)} | {widths} | {' | '.join(says)} |"
-    )
-  return "\n".join(lines)
+  for (types, *says), kernels in sorted(rows.items()):
+    lines.append(f"| {types} | {', '.join(kernels)} | {' | '.join(says)} |")
+  return "\n".join([*lines, "", _largest(found)])
 
 
-def _widths_of(cells) -> dict[tuple[str, str, tuple[str, ...]], list[str]]:
-  """Head widths whose cells are alike."""
-  alike: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-  for (kernel, types, width), says in cells.items():
-    alike.setdefault((kernel, types, says), []).append(str(width))
-  return alike
+def _types(case: Case) -> str:
+  return f"{case.dtype} / {case.kv_dtype}"
 
 
-def _types_of(alike) -> dict[tuple[str, str, tuple[str, ...]], list[str]]:
-  """Types whose rows are alike."""
-  rows: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
-  for (kernel, types, says), widths in alike.items():
-    rows.setdefault((kernel, ", ".join(widths), says), []).append(types)
-  return rows
+def _cell(found: Found, kernel: str, types: str, target: str) -> str:
+  """`64: 16 32; 128: 16 (64 does not compile)`: pages of each head width."""
+  widths: dict[int, dict[int, Compiled]] = {}
+  for case, made in found.items():
+    if (case.kernel, _types(case), case.target) == (kernel, types, target):
+      widths.setdefault(case.head_dim, {})[case.page_tokens] = made
+  return "; ".join(
+      f"{width}: {_pages(pages)}" for width, pages in sorted(widths.items())
+  )
 
 
-def _cell(
-    found: Mapping[Case, Compiled], kernel: str, types: str, width: int,
-    target: str,
-) -> str:
-  here = {
-      case.page_tokens: made for case, made in found.items()
-      if (case.kernel, case.target, case.head_dim) == (kernel, target, width)
-      and f"{case.dtype} / {case.kv_dtype}" == types
-  }
-  bad = [f"{page}: {_fault(x)}" for page, x in here.items() if not aot.sound(x)]
-  sound = [page for page, made in here.items() if aot.sound(made)]
-  return "; ".join([_pages(sound), *bad] if sound else bad)
-
-
-def _pages(pages: Iterable[int]) -> str:
-  return "pages " + " ".join(map(str, pages))
+def _pages(pages: Mapping[int, Compiled]) -> str:
+  return " ".join(
+      str(page) if aot.sound(made) else f"({page} {_fault(made)})"
+      for page, made in sorted(pages.items())
+  )
 
 
 def _fault(made: Compiled) -> str:
   if made.refused:
     return "does not compile"
   if made.whole_copies:
-    return f"{made.whole_copies} copies of the cache"
-  return f"temporaries {aot.share(made):.0%} of the cache"
+    return f"copies the cache {made.whole_copies} times"
+  return f"has temporaries of {aot.share(made):.0%}"
+
+
+def _largest(found: Found) -> str:
+  case, made = max(found.items(), key=lambda item: aot.share(item[1]))
+  sound = sum(map(aot.sound, found.values()))
+  return (
+      f"{sound} of {len(found)} sound. Most temporaries: {made.temp_bytes:,}"
+      f" bytes, {aot.share(made):.2%} of the cache ({case})."
+  )

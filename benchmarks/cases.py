@@ -163,8 +163,9 @@ DTYPES = (
     ("bfloat16", "float8_e4m3fn"),
 )
 WIDTHS = (64, 128, 256)
-PAGES = (16, 32, 64, 128)
-HEADS = ((32, 8), (8, 8), (32, 8), (8, 1))
+PAGES = (16, 128, 32, 64)
+"""The extremes first."""
+HEADS = ((32, 8), (8, 1), (8, 8), (32, 8))
 """Query and kv heads, one pair a size of page."""
 ROWS = {
     "paged_decode": 32, "chunk_prefill": 512, "kv_write": 512,
@@ -172,19 +173,24 @@ ROWS = {
 }
 
 
-def matrix(
-    kernels=tuple(ROWS), targets=TPUS, pages=PAGES
-) -> Iterator[Case]:
-  """Every kernel, target, type, head width and page.
+ROUNDS = len(PAGES)
 
-  Groupings go with the pages, so each occurs with every type and width.
+
+def matrix(
+    kernels=tuple(ROWS), targets=TPUS, rounds: int = ROUNDS
+) -> Iterator[Case]:
+  """Every kernel, target, type, head width and page, in rounds.
+
+  Each round has every kernel, target, type and width once, with one page; pages
+  and groupings go round, so that a round alone has all of them.
   """
-  for kernel, target in itertools.product(kernels, targets):
-    for (dtype, kv_dtype), head_dim in itertools.product(DTYPES, WIDTHS):
-      for page_tokens in pages:
-        N, K = HEADS[PAGES.index(page_tokens)]
-        yield Case(
-            kernel=kernel, target=target, dtype=dtype, kv_dtype=kv_dtype,
-            num_heads=N, num_kv_heads=K, head_dim=head_dim,
-            page_tokens=page_tokens, rows=ROWS[kernel],
-        )
+  turns = range(rounds)
+  for turn, kernel, target in itertools.product(turns, kernels, targets):
+    for i, j in itertools.product(range(len(DTYPES)), range(len(WIDTHS))):
+      at = (i + j + turn) % len(PAGES)
+      (dtype, kv_dtype), (N, K) = DTYPES[i], HEADS[at]
+      yield Case(
+          kernel=kernel, target=target, dtype=dtype, kv_dtype=kv_dtype,
+          num_heads=N, num_kv_heads=K, head_dim=WIDTHS[j],
+          page_tokens=PAGES[at], rows=ROWS[kernel],
+      )
