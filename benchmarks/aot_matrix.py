@@ -3,12 +3,13 @@
     python -m benchmarks.aot_matrix [--kernels=a,b] [--targets=v5e:2x2,…]
         [--rounds=1] [--results=FILE] [--readme]
 
-Prints a table in Markdown: compiled, not executed. A round is a quarter of the
+Prints a table in Markdown: compiled, not executed. A round is a twelfth of the
 matrix with some of everything in it (`cases.matrix`). Each case is kept in FILE
 as soon as it is done; started again, only cases are compiled that are not in
-it, or that another compiler or other kernels made. With --readme the table
-takes its place in kernels/README.md. Ends with 1 if a case does not compile,
-copies the cache, or needs temporaries of a twentieth of it.
+it, or that another compiler or other kernels made, and the table holds all that
+are. With --readme it takes its place in kernels/README.md. Ends with 1 if a
+case does not compile, copies the cache, or needs temporaries of a twentieth of
+it.
 """
 
 import argparse
@@ -81,14 +82,18 @@ def main(argv: Sequence[str]) -> int:
     print(gone[0], file=sys.stderr)
     return 2
   made_by = made_with()
-  matrix = list(
-      cases.matrix(asked.kernels.split(","), targets, asked.rounds)
-  )
-  found = dict(compiled(matrix, asked.results, made_by))
-  text = aot_table.table({case: found[case] for case in matrix})
+  for_all = list(cases.matrix(asked.kernels.split(","), targets))
+  now = cases.matrix(asked.kernels.split(","), targets, asked.rounds)
+  found = kept(asked.results, made_by)
+  found |= compiled(list(now), asked.results, made_by)
+  found = {case: found[case] for case in for_all if case in found}
+  text = aot_table.table(found)
   print(text)
   if asked.readme:
-    heading = f"{datetime.date.today()}; {made_by}; {len(matrix)} cases."
+    heading = (
+        f"{datetime.date.today()}; {made_by}; {len(found)} of {len(for_all)}"
+        " cases compiled so far."
+    )
     README.write_text(
         aot_table.replaced(README.read_text(), f"{heading}\n\n{text}")
     )
@@ -101,7 +106,7 @@ def _flags(argv: Sequence[str]) -> argparse.Namespace:
   parser.add_argument("--targets", default=",".join(cases.TPUS))
   parser.add_argument(
       "--rounds", type=int, default=cases.ROUNDS,
-      help="of the pages: 1 is a quarter of the cases, all pages among them",
+      help="1 is a twelfth of the cases with some of everything in it",
   )
   parser.add_argument("--results", type=Path, default=RESULTS)
   parser.add_argument("--readme", action="store_true")

@@ -164,7 +164,6 @@ DTYPES = (
 )
 WIDTHS = (64, 128, 256)
 PAGES = (16, 128, 32, 64)
-"""The extremes first."""
 HEADS = ((32, 8), (8, 1), (8, 8), (32, 8))
 """Query and kv heads, one pair a size of page."""
 ROWS = {
@@ -173,7 +172,7 @@ ROWS = {
 }
 
 
-ROUNDS = len(PAGES)
+ROUNDS = len(PAGES) * len(WIDTHS)
 
 
 def matrix(
@@ -181,16 +180,17 @@ def matrix(
 ) -> Iterator[Case]:
   """Every kernel, target, type, head width and page, in rounds.
 
-  Each round has every kernel, target, type and width once, with one page; pages
-  and groupings go round, so that a round alone has all of them.
+  A round has every kernel and target with all types, and among these all pages
+  (a grouping of heads goes with each) and all widths.
   """
   turns = range(rounds)
   for turn, kernel, target in itertools.product(turns, kernels, targets):
-    for i, j in itertools.product(range(len(DTYPES)), range(len(WIDTHS))):
-      at = (i + j + turn) % len(PAGES)
-      (dtype, kv_dtype), (N, K) = DTYPES[i], HEADS[at]
+    for i, (dtype, kv_dtype) in enumerate(DTYPES):
+      at = (i + turn // len(WIDTHS)) % len(PAGES)
+      N, K = HEADS[at]
       yield Case(
           kernel=kernel, target=target, dtype=dtype, kv_dtype=kv_dtype,
-          num_heads=N, num_kv_heads=K, head_dim=WIDTHS[j],
-          page_tokens=PAGES[at], rows=ROWS[kernel],
+          num_heads=N, num_kv_heads=K,
+          head_dim=WIDTHS[(i + turn) % len(WIDTHS)], page_tokens=PAGES[at],
+          rows=ROWS[kernel],
       )

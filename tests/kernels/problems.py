@@ -5,6 +5,8 @@ without one), and so does the sentinel page.
 """
 
 import dataclasses
+import functools
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +23,12 @@ def close(got, want, dtype: str) -> None:
   got, want = (np.asarray(x, np.float32) for x in (got, want))
   bound = TOLERANCE[dtype]
   np.testing.assert_allclose(got, want, atol=bound, rtol=bound)
+
+
+@functools.cache
+def jitted(function, **static):
+  """Compiled once for all tests whose arrays have the same shapes."""
+  return jax.jit(functools.partial(function, **static))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -75,3 +83,32 @@ def queries(shape: Shape, rows: int, seed: int = 1) -> jax.Array:
   rng = np.random.default_rng(seed)
   q_BNH = shape.step * rng.standard_normal((rows, shape.N, shape.H), np.float32)
   return jnp.asarray(q_BNH).astype(shape.dtype)
+
+
+def packed_tokens(
+    parts: Sequence[tuple[int | None, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+  """(row_U, position_U) of (first position, tokens); None is padding.
+
+  >>> packed_tokens(((5, 2), (None, 1), (0, 1)))
+  (array([ 0,  0, -1,  1], dtype=int32), array([5, 6, 0, 0], dtype=int32))
+  """
+  row_U, position_U, row = [], [], 0
+  for first, n in parts:
+    row_U += [-1 if first is None else row] * n
+    position_U += [0] * n if first is None else range(first, first + n)
+    row += first is not None
+  return np.array(row_U, np.int32), np.array(position_U, np.int32)
+
+
+def gathered(
+    kv_P2KCH: jax.Array, page_BM: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+  """Keys and values of a pair's pages, zeros for NaN: k_BSKH, v_BSKH."""
+  kv_BM2KCH = np.nan_to_num(np.asarray(kv_P2KCH)[page_BM])
+  B, M, _, K, C, H = kv_BM2KCH.shape
+  k_BSKH, v_BSKH = (
+      kv_BM2KCH[:, :, side].swapaxes(2, 3).reshape(B, M * C, K, H)
+      for side in (0, 1)
+  )
+  return k_BSKH, v_BSKH

@@ -1,82 +1,81 @@
 """`chunk_prefill` of TPU in interpret mode, against its reference and laws."""
 
-import functools
-
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from pdjax_kernels import pages, xla
+from pdjax_kernels import xla
 from pdjax_kernels.chunk_prefill import reference, tpu
 from pdjax_kernels.chunk_prefill.blocks import TpuBlocks, tpu_blocks
 from pdjax_kernels.paged_decode import tpu as decode_tpu
 from pdjax_kernels.spec import Spec
 
-from tests.kernels.problems import SCALE, Shape, cache, close, queries, table
+from tests.kernels.problems import (
+    SCALE,
+    Shape,
+    cache,
+    close,
+    gathered,
+    jitted,
+    packed_tokens,
+    queries,
+    table,
+)
 
 BLOCKS = TpuBlocks(tokens=8, pages=2, heads=1)
 CHUNKS = ((31, 9), (0, 9), (13, 4), (7, 1), (0, 8))
 """(first position, tokens) of each row: mid-page, from the start, one token."""
-PADDING = (3, 2)
-"""Tokens between the second and third row, and at the end."""
+TOKENS = (*CHUNKS[:2], (None, 3), *CHUNKS[2:], (None, 2))
+"""With padding between and at the end."""
 
 
-@functools.cache
 def _kernel(blocks=BLOCKS, **features):
-  return jax.jit(functools.partial(
+  return jitted(
       tpu.chunk_prefill, scale=SCALE, interpret=True, blocks=blocks, **features
-  ))
+  )
 
 
-def _packed_tokens(chunks=CHUNKS) -> tuple[np.ndarray, np.ndarray]:
-  """(row_U, position_U), always as many, so that one program serves."""
-  parts = [
-      np.stack([np.full(n, row), np.arange(first, first + n)])
-      for row, (first, n) in enumerate(chunks)
-  ]
-  parts.insert(2, np.repeat([[-1], [0]], PADDING[0], axis=1))
-  tokens = np.concatenate(parts, axis=1)
-  total = sum(n for _, n in CHUNKS) + sum(PADDING)
-  pad = np.repeat([[-1], [0]], total - tokens.shape[1], axis=1)
-  row_U, position_U = np.concatenate([tokens, pad], axis=1).astype(np.int32)
-  return row_U, position_U
+def _reference(**features):
+  return jitted(reference.chunk_prefill, scale=SCALE, **features)
 
 
 def _problem(shape: Shape):
-  row_U, position_U = _packed_tokens()
+  row_U, position_U = packed_tokens(TOKENS)
   page_RM = table(shape, len(CHUNKS))
-  kv = cache(shape, page_RM, [first + n for first, n in CHUNKS])
+  ends = [min(first + n, shape.M * shape.C) for first, n in CHUNKS]
+  kv = cache(shape, page_RM, ends)
   return queries(shape, len(row_U)), kv, page_RM, row_U, position_U
 
 
 def _check(shape: Shape, blocks=BLOCKS, **features):
   problem = _problem(shape)
   got = _kernel(blocks, **features)(*problem)
-  want = reference.chunk_prefill(*problem, scale=SCALE, **features)
+  want = _reference(**features)(*problem)
   assert got[0].dtype == shape.dtype
   close(got[0] * shape.step, want[0] * shape.step, shape.dtype)
   close(got[1], want[1], "float32")
 
 
-SHAPES = {
-    "grouped": Shape(),
-    "multi_query": Shape(N=4, K=1),
-    "multi_head_64_packed": Shape(N=2, K=2, H=64, packed=True),
-    "head_256_page_16": Shape(H=256, K=1, C=16, M=3),
-    "bfloat16": Shape(dtype="bfloat16", kv_dtype="bfloat16"),
-    "float8_cache": Shape(dtype="bfloat16", kv_dtype="float8_e4m3fn"),
-    "int8_cache": Shape(dtype="bfloat16", kv_dtype="int8"),
+CASES = {
+    "grouped": (Shape(), {}),
+    "multi_query_page_16_bfloat16": (
+        Shape(N=4, K=1, C=16, M=3, dtype="bfloat16", kv_dtype="bfloat16"),
+        {"window": 11, "soft_cap": 2.0},
+    ),
+    "multi_head_64_packed": (
+        Shape(N=2, K=2, H=64, packed=True), {"window": 1},
+    ),
+    "head_256_float8_cache": (
+        Shape(H=256, K=1, dtype="bfloat16", kv_dtype="float8_e4m3fn"), {},
+    ),
+    "int8_cache": (
+        Shape(dtype="bfloat16", kv_dtype="int8"), {"soft_cap": 2.0}
+    ),
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_agrees_with_the_reference(shape):
-  _check(shape)
-
-
-@pytest.mark.parametrize("window", [1, 11])
-def test_window_and_soft_cap(window):
-  _check(Shape(), window=window, soft_cap=2.0)
+@pytest.mark.parametrize("shape, features", CASES.values(), ids=CASES)
+def test_agrees_with_the_reference(shape, features):
+  _check(shape, **features)
 
 
 @pytest.mark.parametrize("blocks", [
@@ -84,33 +83,30 @@ def test_window_and_soft_cap(window):
     TpuBlocks(tokens=4, pages=1, heads=2),
 ], ids=["large", "small"])
 def test_block_size_changes_nothing(blocks):
-  _check(Shape(), blocks)
+  _check(Shape(), blocks, window=11)
 
 
 def test_plain_xla_has_the_same_contract():
-  shape = Shape()
-  problem = _problem(shape)
-  features = {"scale": SCALE, "window": 11, "soft_cap": 2.0}
-  got = xla.chunk_prefill(*problem, **features)
-  want = reference.chunk_prefill(*problem, **features)
+  problem = _problem(Shape())
+  got = jitted(xla.chunk_prefill, scale=SCALE, window=11)(*problem)
+  want = _reference(window=11)(*problem)
   close(got[0], want[0], "float32")
   close(got[1], want[1], "float32")
 
 
 def test_a_decode_is_the_last_row_of_a_prefill():
-  shape = Shape()
-  q_UNH, kv, page_RM, row_U, position_U = problem = _problem(shape)
+  q_UNH, kv, page_RM, row_U, position_U = problem = _problem(Shape())
   out_UNH, lse_UN = _kernel()(*problem)
   last_R = np.array([np.flatnonzero(row_U == r)[-1] for r in range(5)])
-  out_RNH, lse_RN = decode_tpu.paged_decode(
-      q_UNH[last_R], kv, page_RM, position_U[last_R] + 1, scale=SCALE,
-      interpret=True,
+  decode = jitted(decode_tpu.paged_decode, scale=SCALE, interpret=True)
+  out_RNH, lse_RN = decode(
+      q_UNH[last_R], kv, page_RM, position_U[last_R] + 1
   )
   close(out_UNH[last_R], out_RNH, "float32")
   close(lse_UN[last_R], lse_RN, "float32")
 
 
-@pytest.mark.parametrize("split", [1, 5])
+@pytest.mark.parametrize("split", [1, 5, 8])
 def test_where_a_chunk_is_cut_changes_nothing(split):
   """The first row's chunk as two rows of one page table, as two steps would."""
   q_UNH, kv, page_RM, row_U, position_U = problem = _problem(Shape())
@@ -125,23 +121,26 @@ def test_where_a_chunk_is_cut_changes_nothing(split):
 def test_where_pages_live_changes_nothing():
   q_UNH, kv, page_RM, row_U, position_U = problem = _problem(Shape())
   order = np.random.default_rng(5).permutation(len(kv)).astype(np.int32)
-  moved = jnp.zeros_like(kv).at[order].set(kv)
+  moved = np.empty_like(kv)
+  moved[order] = kv
   after = _kernel()(q_UNH, moved, order[page_RM], row_U, position_U)
   np.testing.assert_array_equal(_kernel()(*problem)[0], after[0])
 
 
 def test_against_attention_that_is_not_ours():
+  """Each row by itself, its queries at their places in a causal whole."""
   q_UNH, kv, page_RM, row_U, position_U = problem = _problem(Shape())
   out_UNH, _ = _kernel()(*problem)
-  k_RKSH, v_RKSH = (jnp.nan_to_num(x) for x in pages.context(kv, page_RM))
-  for row, (first, n) in enumerate(CHUNKS):
-    seen_US = np.arange(k_RKSH.shape[2]) <= np.arange(first, first + n)[:, None]
-    want = jax.nn.dot_product_attention(
-        q_UNH[row_U == row][None], k_RKSH[row].swapaxes(0, 1)[None],
-        v_RKSH[row].swapaxes(0, 1)[None], mask=jnp.array(seen_US)[None, None],
-        scale=SCALE,
-    )
-    close(out_UNH[row_U == row], want[0], "float32")
+  k_RSKH, v_RSKH = gathered(kv, page_RM)
+  R, S = k_RSKH.shape[:2]
+  q_RSNH = np.zeros((R, S, *q_UNH.shape[1:]), np.float32)
+  live_U = row_U >= 0
+  place = row_U[live_U], position_U[live_U]
+  q_RSNH[place] = q_UNH[live_U]
+  want_RSNH = jitted(
+      jax.nn.dot_product_attention, scale=SCALE, is_causal=True
+  )(q_RSNH, k_RSKH, v_RSKH)
+  close(out_UNH[live_U], want_RSNH[place], "float32")
 
 
 @pytest.mark.parametrize("heads", [(32, 8), (32, 32), (8, 1)])
