@@ -15,14 +15,13 @@ it.
 import argparse
 import dataclasses
 import datetime
-import hashlib
-import importlib.metadata
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import aot, aot_table, cases
+from benchmarks.aot_sources import made_with, versions
 from benchmarks.cases import Case
 from pdjax.aot.compile import Compiled
 from pdjax.aot.target import missing_compiler, target
@@ -31,42 +30,30 @@ RESULTS = aot.ROOT / "results" / "aot_matrix.jsonl"
 README = aot.ROOT / "kernels" / "README.md"
 
 
-def made_with() -> str:
-  """Compiler and kernels: what a result depends on beside its case."""
-  sources = (aot.ROOT / "kernels" / "pdjax_kernels").rglob("*.py")
-  digest = hashlib.sha256()
-  for path in sorted(sources):
-    if path.name not in ("triton.py", "xla.py"):
-      digest.update(path.read_bytes())
-  versions = (
-      f"{name} {importlib.metadata.version(name)}" for name in ("jax", "libtpu")
-  )
-  return f"{', '.join(versions)}, kernels {digest.hexdigest()[:10]}"
-
-
-def kept(results: Path, made_by: str) -> dict[Case, Compiled]:
+def kept(results: Path) -> dict[Case, Compiled]:
   """Results of earlier runs that still hold."""
   if not results.exists():
     return {}
   lines = [json.loads(x) for x in results.read_text().splitlines()]
+  found = ((Case(**line["case"]), line) for line in lines)
   return {
-      Case(**line["case"]): Compiled(**line["made"])
-      for line in lines if line["made_with"] == made_by
+      case: Compiled(**line["made"]) for case, line in found
+      if line["made_with"] == made_with(case)
   }
 
 
 def compiled(
-    asked: Sequence[Case], results: Path, made_by: str
+    asked: Sequence[Case], results: Path
 ) -> Iterator[tuple[Case, Compiled]]:
   """Every case, from the file or compiled now and added to it."""
-  done = kept(results, made_by)
+  done = kept(results)
   yield from ((case, done[case]) for case in asked if case in done)
   left = [case for case in asked if case not in done]
   results.parent.mkdir(parents=True, exist_ok=True)
   with results.open("a") as file:
     for place, (case, made) in enumerate(aot.compiled(left), 1):
       line = {
-          "made_with": made_by, "case": dataclasses.asdict(case),
+          "made_with": made_with(case), "case": dataclasses.asdict(case),
           "made": dataclasses.asdict(made),
       }
       print(json.dumps(line), file=file, flush=True)
@@ -81,17 +68,16 @@ def main(argv: Sequence[str]) -> int:
   if gone := [x for t in targets if (x := missing_compiler(target(t)))]:
     print(gone[0], file=sys.stderr)
     return 2
-  made_by = made_with()
   for_all = list(cases.matrix(asked.kernels.split(","), targets))
   now = cases.matrix(asked.kernels.split(","), targets, asked.rounds)
-  found = kept(asked.results, made_by)
-  found |= compiled(list(now), asked.results, made_by)
+  found = kept(asked.results)
+  found |= compiled(list(now), asked.results)
   found = {case: found[case] for case in for_all if case in found}
   text = aot_table.table(found)
   print(text)
   if asked.readme:
     heading = (
-        f"{datetime.date.today()}; {made_by}; {len(found)} of {len(for_all)}"
+        f"{datetime.date.today()}; {versions()}; {len(found)} of {len(for_all)}"
         " cases compiled so far."
     )
     README.write_text(

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from benchmarks import aot, aot_matrix, aot_table, cases
+from benchmarks import aot, aot_matrix, aot_sources, aot_table, cases
 from benchmarks.cases import Case
 from pdjax.aot.compile import Compiled
 
@@ -28,6 +28,7 @@ def compiler(monkeypatch):
       yield case, made(case)
 
   monkeypatch.setattr(aot, "compiled", compiled)
+  monkeypatch.setattr(aot_matrix, "made_with", lambda case: "libtpu 1")
   return seen
 
 
@@ -38,18 +39,33 @@ def cases_of(*kernels: str) -> list[Case]:
 def test_a_run_goes_on_where_it_stopped(compiler, tmp_path):
   file = tmp_path / "folder" / "kept.jsonl"
   with pytest.raises(KeyboardInterrupt):
-    list(aot_matrix.compiled(cases_of("a", "b", "stop", "c"), file, "x 1"))
-  found = dict(aot_matrix.compiled(cases_of("a", "b", "c"), file, "x 1"))
+    list(aot_matrix.compiled(cases_of("a", "b", "stop", "c"), file))
+  found = dict(aot_matrix.compiled(cases_of("a", "b", "c"), file))
   assert [case.kernel for case in compiler] == ["a", "b", "c"]
   assert list(found) == cases_of("a", "b", "c")
   assert found[cases_of("a")[0]] == made(cases_of("a")[0])
 
 
-def test_results_of_another_compiler_do_not_hold(compiler, tmp_path):
+def test_results_of_another_compiler_do_not_hold(
+    compiler, tmp_path, monkeypatch
+):
   file = tmp_path / "kept.jsonl"
   for made_by in ("libtpu 1", "libtpu 2", "libtpu 2"):
-    list(aot_matrix.compiled(cases_of("a"), file, made_by))
+    monkeypatch.setattr(aot_matrix, "made_with", lambda case, x=made_by: x)
+    list(aot_matrix.compiled(cases_of("a"), file))
   assert len(compiler) == 2
+
+
+def test_a_case_depends_on_its_kernel_and_what_that_imports():
+  def names(kernel):
+    start = aot_sources.KERNELS / "pdjax_kernels" / kernel / "tpu.py"
+    return {path.name for path in aot_sources._closure(start)}
+
+  assert names("kv_write") == {
+      "tpu.py", "blocks.py", "reference.py", "pages.py"
+  }
+  assert names("chunk_prefill") >= {"stream.py", "softmax.py", "pages.py"}
+  assert not {"triton.py", "xla.py"} & names("chunk_prefill")
 
 
 def test_a_round_has_some_of_everything_and_all_rounds_have_all():

@@ -22,12 +22,14 @@ CASES = (
     Case(kernel="paged_decode", target="tpu7x:2x2x1", page_tokens=128),
     Case(kernel="chunk_prefill", target="v5e:2x2", rows=256),
     Case(kernel="chunk_prefill", target="v5e:2x2", rows=256, head_dim=64),
-    Case(kernel="chunk_prefill", target="v5e:2x2", rows=64, head_dim=256),
     Case(
         kernel="chunk_prefill", target="v6e:2x2", rows=64, dtype="float32",
         kv_dtype="float32",
     ),
-    Case(kernel="chunk_prefill", target="v5p:2x2x1", rows=64, page_tokens=128),
+    Case(
+        kernel="chunk_prefill", target="v5p:2x2x1", rows=64, head_dim=256,
+        page_tokens=128,
+    ),
     Case(kernel="chunk_prefill", target="tpu7x:2x2x1", rows=64, num_kv_heads=1),
     Case(kernel="kv_move", target="v5e:2x2", rows=8),
     Case(kernel="kv_move", target="tpu7x:2x2x1", rows=8, head_dim=64),
