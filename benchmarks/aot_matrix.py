@@ -9,7 +9,7 @@ as soon as it is done; started again, only cases are compiled that are not in
 it, or that another compiler or other kernels made, and the table holds all that
 are. With --readme it takes its place in kernels/README.md. Ends with 1 if a
 case does not compile, copies the cache, or needs temporaries of a twentieth of
-it.
+it. With --targets=h200 it is the GPU kernels, whose table is another.
 """
 
 import argparse
@@ -68,6 +68,10 @@ def main(argv: Sequence[str]) -> int:
   if gone := [x for t in targets if (x := missing_compiler(target(t)))]:
     print(gone[0], file=sys.stderr)
     return 2
+  platform, *others = {target(name).platform for name in targets}
+  if others:
+    print("--targets: TPUs or GPUs, not both", file=sys.stderr)
+    return 2
   for_all = list(cases.matrix(asked.kernels.split(","), targets))
   now = cases.matrix(asked.kernels.split(","), targets, asked.rounds)
   found = kept(asked.results)
@@ -77,11 +81,14 @@ def main(argv: Sequence[str]) -> int:
   print(text)
   if asked.readme:
     heading = (
-        f"{datetime.date.today()}; {versions()}; {len(found)} of {len(for_all)}"
-        " cases compiled so far."
+        f"{datetime.date.today()}; {versions(platform)}; {len(found)} of"
+        f" {len(for_all)} cases compiled so far."
     )
     README.write_text(
-        aot_table.replaced(README.read_text(), f"{heading}\n\n{text}")
+        aot_table.replaced(
+            README.read_text(), f"{heading}\n\n{text}",
+            *aot_table.MARKS[platform],
+        )
     )
   return _told(found.items())
 

@@ -11,10 +11,17 @@ from benchmarks.cases import Case
 KERNELS = Path(__file__).resolve().parents[1] / "kernels"
 
 
-def versions() -> str:
+_COMPILERS = {"tpu": "libtpu", "cuda": "jax-cuda12-pjrt"}
+
+_ON_GPU = {"kv_write": "../xla.py", "kv_move": "reference.py"}
+"""What XLA makes of the contract; the other kernels are Triton's."""
+
+
+def versions(platform: str = "tpu") -> str:
   """Of the compiler."""
+  names = ("jax", _COMPILERS[platform])
   return ", ".join(
-      f"{name} {importlib.metadata.version(name)}" for name in ("jax", "libtpu")
+      f"{name} {importlib.metadata.version(name)}" for name in names
   )
 
 
@@ -23,9 +30,12 @@ def made_with(case: Case) -> str:
   """The compiler, and a digest of the sources of the case's kernel."""
   folder = case.kernel.removesuffix("_int8")
   digest = hashlib.sha256()
-  for path in sorted(_closure(KERNELS / "pdjax_kernels" / folder / "tpu.py")):
+  file = "tpu.py" if case.on_tpu else _ON_GPU.get(folder, "triton.py")
+  source = (KERNELS / "pdjax_kernels" / folder / file).resolve()
+  for path in sorted(_closure(source)):
     digest.update(path.read_bytes())
-  return f"{versions()}, sources {digest.hexdigest()[:12]}"
+  compiler = versions("tpu" if case.on_tpu else "cuda")
+  return f"{compiler}, sources {digest.hexdigest()[:12]}"
 
 
 def _closure(path: Path) -> set[Path]:

@@ -12,17 +12,25 @@ from pdjax.aot.compile import Compiled
 
 BEGIN, END = "<!-- aot_matrix -->", "<!-- /aot_matrix -->"
 
+MARKS = {
+    "tpu": (BEGIN, END),
+    "cuda": ("<!-- aot_matrix_gpu -->", "<!-- /aot_matrix_gpu -->"),
+}
+"""Around the table of each platform."""
+
 Found = Mapping[Case, Compiled]
 
 
-def replaced(document: str, text: str) -> str:
+def replaced(
+    document: str, text: str, begin: str = BEGIN, end: str = END
+) -> str:
   """The document with the text between its marks.
 
   >>> replaced(f"a {BEGIN} old {END} b", "new").split()
   ['a', '<!--', 'aot_matrix', '-->', 'new', '<!--', '/aot_matrix', '-->', 'b']
   """
-  before, _, rest = document.partition(BEGIN)
-  return f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}"
+  before, _, rest = document.partition(begin)
+  return f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}"
 
 
 def table(found: Found) -> str:

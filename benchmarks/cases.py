@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterator
 
 import jax
 import jax.numpy as jnp
-from pdjax_kernels import pages
+from pdjax_kernels import pages, xla
 from pdjax_kernels.chunk_prefill import tpu as chunk_prefill_tpu
+from pdjax_kernels.chunk_prefill import triton as chunk_prefill_triton
+from pdjax_kernels.kv_move import reference as kv_move_reference
 from pdjax_kernels.kv_move import tpu as kv_move_tpu
 from pdjax_kernels.kv_write import tpu as kv_write_tpu
 from pdjax_kernels.paged_decode import tpu as paged_decode_tpu
+from pdjax_kernels.paged_decode import triton as paged_decode_triton
 
 CONTEXT_TOKENS = 4096
 """Of each sequence."""
@@ -27,6 +30,7 @@ CACHE_BYTES = 2**30
 """The least that anyone would serve from: a copy of it stands out."""
 
 TPUS = ("v5e:2x2", "v6e:2x2", "v5p:2x2x1", "tpu7x:2x2x1")
+GPUS = ("h200",)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -96,17 +100,15 @@ def program(case: Case) -> Program:
 
 def _decode(case: Case) -> Program:
   B, M = case.rows, CONTEXT_TOKENS // case.page_tokens
-  call = functools.partial(
-      paged_decode_tpu.paged_decode, scale=case.head_dim**-0.5
-  )
+  module = paged_decode_tpu if case.on_tpu else paged_decode_triton
+  call = functools.partial(module.paged_decode, scale=case.head_dim**-0.5)
   return Program(call, (_queries(case), _cache(case), _ints(B, M), _ints(B)))
 
 
 def _prefill(case: Case) -> Program:
   R, U, M = 8, case.rows, CONTEXT_TOKENS // case.page_tokens
-  call = functools.partial(
-      chunk_prefill_tpu.chunk_prefill, scale=case.head_dim**-0.5
-  )
+  module = chunk_prefill_tpu if case.on_tpu else chunk_prefill_triton
+  call = functools.partial(module.chunk_prefill, scale=case.head_dim**-0.5)
   tables = (_ints(R, M), _ints(U), _ints(U))
   return Program(call, (_queries(case), _cache(case), *tables))
 
@@ -117,26 +119,35 @@ def _write(case: Case) -> Program:
       (T, case.num_kv_heads, case.head_dim), case.dtype
   )
   return Program(
-      kv_write_tpu.kv_write,
+      kv_write_tpu.kv_write if case.on_tpu else xla.kv_write,
       (_cache(case), new_TKH, new_TKH, _ints(T), _ints(T)), donated=(0,),
   )
 
 
 def _move(case: Case) -> Program:
   """Out of the cache and back, to the places next to those they came from."""
+  module = _mover(case)
+
   def there_and_back(kv_P2KCH, page_M):
-    staging_M2KCH = kv_move_tpu.gather_pages(kv_P2KCH, page_M)
-    return kv_move_tpu.scatter_pages(kv_P2KCH, staging_M2KCH, page_M + 1)
+    staging_M2KCH = module.gather_pages(kv_P2KCH, page_M)
+    return module.scatter_pages(kv_P2KCH, staging_M2KCH, page_M + 1)
 
   return Program(
       there_and_back, (_cache(case), _ints(case.rows)), donated=(0,)
   )
 
 
+def _mover(case: Case):
+  """On GPUs pages are moved by XLA."""
+  return kv_move_tpu if case.on_tpu else kv_move_reference
+
+
 def _move_int8(case: Case) -> Program:
+  module = _mover(case)
+
   def there_and_back(kv_P2KCH, page_M):
-    payload_M2KCH, scale_M2KC = kv_move_tpu.gather_int8(kv_P2KCH, page_M)
-    return kv_move_tpu.scatter_int8(
+    payload_M2KCH, scale_M2KC = module.gather_int8(kv_P2KCH, page_M)
+    return module.scatter_int8(
         kv_P2KCH, payload_M2KCH, scale_M2KC, page_M + 1
     )
 

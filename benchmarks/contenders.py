@@ -92,10 +92,11 @@ def _in_xla(kernel: str) -> Callable:
 
 def by_reference(load: Load, x: Arrays) -> Call:
   """The contract itself: for small loads only."""
-  return _attention(load, x, {
+  attend = {
       "paged_decode": decode_reference.paged_decode,
       "chunk_prefill": prefill_reference.chunk_prefill,
-  }[load.kernel])
+  }[load.kernel]
+  return _attention(load, x, jax.jit(attend, static_argnames="scale"))
 
 
 def _attention(load: Load, x: Arrays, attend: Callable) -> Call:

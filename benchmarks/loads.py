@@ -4,6 +4,7 @@ Dimension key: docs/notation.md.
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -94,31 +95,35 @@ def arrays(load: Load, seed: int = 0) -> Arrays:
   R, C = load.rows, load.page_tokens
   M = -(-load.tokens // C)
   places = np.random.default_rng(seed).permutation(R * M).astype(np.int32) + 1
-  queries, cells = jax.random.split(jax.random.key(seed))
   pair, width = load.spec.pair, load.spec.cell_width
   T = R if load.kernel == "paged_decode" else load.context_tokens
   return Arrays(
-      q_TNH=jax.random.normal(
-          queries, (T, load.num_heads, load.head_dim), jnp.float32
-      ).astype(load.dtype),
-      kv_P2KCH=_cells(
-          cells, (R * M + 1, pair, load.num_kv_heads, C, width), load.kv_dtype
+      q_TNH=_drawn(seed, (T, load.num_heads, load.head_dim), load.dtype),
+      kv_P2KCH=_drawn(
+          seed + 1, (R * M + 1, pair, load.num_kv_heads, C, width),
+          load.kv_dtype,
       ),
       page_RM=jnp.asarray(places.reshape(R, M)),
-      length_R=jnp.full((R,), load.tokens, jnp.int32),
-      row_U=jnp.repeat(jnp.arange(R, dtype=jnp.int32), load.tokens),
-      position_U=jnp.tile(jnp.arange(load.tokens, dtype=jnp.int32), R),
+      length_R=jnp.asarray(np.full(R, load.tokens, np.int32)),
+      row_U=jnp.asarray(np.repeat(np.arange(R, dtype=np.int32), load.tokens)),
+      position_U=jnp.asarray(
+          np.tile(np.arange(load.tokens, dtype=np.int32), R)
+      ),
   )
 
 
-def _cells(key: jax.Array, shape: tuple[int, ...], dtype: str) -> jax.Array:
-  """Drawn in their own type: a wider copy would need several times the room."""
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _drawn(seed: int, shape: tuple[int, ...], dtype: str) -> jax.Array:
+  """From -2 to 1.5 in steps of a half, or -4 to 3 where there are no halves.
+
+  Exact in every type, and never held in a wider one.
+  """
+  key = jax.random.key(seed, impl="rbg")
+  bits = jax.random.bits(key, shape, jnp.uint8)
+  whole = jax.lax.bitcast_convert_type(bits, jnp.int8) >> 5
   if dtype == "int8":
-    return jax.random.randint(key, shape, -2, 3, jnp.int8)
-  draw = jax.jit(
-      lambda key: jax.random.normal(key, shape, jnp.bfloat16).astype(dtype)
-  )
-  return draw(key)
+    return whole
+  return (whole.astype(jnp.bfloat16) / 2).astype(dtype)
 
 
 MODELS: tuple[dict[str, Any], ...] = (

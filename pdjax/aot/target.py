@@ -92,21 +92,23 @@ def _refusal(text: str, kind: str) -> str:
 
 def missing_compiler(target: Target) -> str | None:
   """The line that brings the target's compiler, if it is not installed."""
-  if target.platform == "tpu":
-    if importlib.util.find_spec("libtpu"):
-      return None
-    packages = f"'{_pinned_libtpu()}'"
-  else:
-    if any(_found(name) for name in _CUDA):
-      return None
-    version = importlib.metadata.version("jax")
-    packages = (
-        f"jax-cuda12-plugin=={version} jax-cuda12-pjrt=={version}"
-        " nvidia-cuda-nvcc-cu12 nvidia-cuda-runtime-cu12"
-    )
+  modules = ("libtpu",) if target.platform == "tpu" else _CUDA
+  if any(_found(name) for name in modules):
+    return None
   return (
       f"--target={target.name}: its compiler is not installed; bring it with:"
-      f" pip install {packages}"
+      f" pip install {packages(target)}"
+  )
+
+
+def packages(target: Target) -> str:
+  """What pip installs the target's compiler from, beside this jax."""
+  if target.platform == "tpu":
+    return f"'{_pinned_libtpu()}'"
+  version = importlib.metadata.version("jax")
+  return (
+      f"jax-cuda12-plugin=={version} jax-cuda12-pjrt=={version}"
+      " nvidia-cuda-nvcc-cu12 nvidia-cuda-runtime-cu12"
   )
 
 
