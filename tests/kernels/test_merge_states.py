@@ -1,12 +1,21 @@
 """Parts of an attention put together are the whole."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from pdjax_kernels.merge_states.reference import merge_states, with_sink
 from pdjax_kernels.paged_decode import reference, tpu
 
-from tests.kernels.problems import SCALE, Shape, cache, close, queries, table
+from tests.kernels.problems import (
+    SCALE,
+    Shape,
+    cache,
+    close,
+    jitted,
+    queries,
+    table,
+)
 
 SHAPE = Shape()
 
@@ -19,23 +28,24 @@ def _problem():
 
 
 @pytest.mark.parametrize("decode", [
-    reference.paged_decode, lambda *a, **k: tpu.paged_decode(
-        *a, **k, interpret=True
-    ),
+    jitted(reference.paged_decode, scale=SCALE),
+    jitted(tpu.paged_decode, scale=SCALE, interpret=True),
 ], ids=["reference", "tpu"])
 def test_where_a_context_is_split_changes_nothing(decode):
   """Three parts, cut inside pages; some are empty for short contexts."""
   q_BNH, kv, page_BM, length_B = _problem()
   bounds = [np.minimum(length_B, n).astype(np.int32) for n in (0, 5, 21, 99)]
   parts = [
-      decode(q_BNH, kv, page_BM, end_B, scale=SCALE, first_B=first_B)
+      decode(q_BNH, kv, page_BM, end_B, first_B=first_B)
       for first_B, end_B in zip(bounds, bounds[1:], strict=False)
   ]
   out_ZBNH, lse_ZBN = (
       jnp.stack(x) for x in zip(*parts, strict=True)
   )
-  got = merge_states(out_ZBNH, lse_ZBN)
-  want = reference.paged_decode(q_BNH, kv, page_BM, length_B, scale=SCALE)
+  got = jax.jit(merge_states)(out_ZBNH, lse_ZBN)
+  want = jitted(reference.paged_decode, scale=SCALE)(
+      q_BNH, kv, page_BM, length_B
+  )
   close(got[0], want[0], "float32")
   close(got[1], want[1], "float32")
 
