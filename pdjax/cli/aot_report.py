@@ -153,6 +153,8 @@ def _conclude(found: Verdict | None, run: Run, seconds: float) -> None:
     print("  no program compiled: it does not fit, or cannot run there")
     return
   says = "fits" if found.fits else "DOES NOT FIT"
+  if found.fits and found.needed_bytes > found.hbm_bytes:
+    says = "fits with fewer pages than were tried"
   print(
       f"  {says}: with this pool the largest program needs"
       f" {_gb(found.needed_bytes)} GB; a device gives {_gb(found.hbm_bytes)} GB"

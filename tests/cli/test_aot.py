@@ -46,6 +46,15 @@ def test_what_does_not_fit_exits_1(monkeypatch, capsys):
   assert "DOES NOT FIT" in capsys.readouterr().out
 
 
+def test_a_pool_that_was_tried_too_large_is_said_so(monkeypatch, capsys):
+  """Two hundredths of 17.18 GB more than the device gives."""
+  answers(
+      monkeypatch, pool_bytes=10 * 10**9, argument_bytes=15_800_000_000
+  )
+  assert aot.main([*CHAT, "--target=v5e:2x2"]) == 0
+  assert "fits with fewer pages than were tried" in capsys.readouterr().out
+
+
 def test_an_open_pool_is_tried_smaller(monkeypatch, capsys):
   answers(monkeypatch, refused="RESOURCE_EXHAUSTED: of 17 GB")
   assert aot.main([*CHAT, "--target=v5e:2x2"]) == 1
