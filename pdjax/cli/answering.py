@@ -17,8 +17,9 @@ from pdjax.engine.agreement import unscored
 from pdjax.events import Event, Log, StepEnded
 from pdjax.metrics.conditions import split_of
 from pdjax.metrics.requests import request_table
+from pdjax.models import checkpoint
 from pdjax.models.sizes import spec_of
-from pdjax.models.tokenizer import Tokenizer
+from pdjax.models.tokenizer import Tokenizer, end_ids_of
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.schedule.world import World
@@ -47,7 +48,7 @@ def answer(
     tell("random weights: the answers will be noise")
   size = spec_of(run.model).vocab_size
   spelled = tokenizer.spelled(size) if tokenizer else None
-  end_ids = tokenizer.eos_ids if tokenizer else ()
+  end_ids = _end_ids(run, tokenizer)
   speaker = Speaker(
       [_voice(run, spelled, end_ids) for _ in questions],
       _titles(questions), _write,
@@ -88,6 +89,14 @@ def tell(line: str) -> None:
 
 def _write(text: str) -> None:
   print(text, end="", flush=True)
+
+
+def _end_ids(run: Run, tokenizer: Tokenizer | None) -> tuple[int, ...]:
+  """Of the tokenizer, else what the weights' folder declares."""
+  if tokenizer:
+    return tokenizer.eos_ids
+  file = checkpoint.path_of(run.model)
+  return end_ids_of(file) if file else ()
 
 
 def _voice(

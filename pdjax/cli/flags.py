@@ -40,6 +40,10 @@ Runs one experiment: every cell of a config's sweep, then the comparison.
   --shard=I/N              runs the I-th of N shares of the cells, I from 1 to N
   --cell=ID                runs only the cells whose ids begin so (--dry_run
                            shows them); give it again for more
+  --launcher=NAME          who runs the cells: local (default), ray, slurm, or
+                           slurm_local (Slurm's jobs on this machine)
+  --launcher_options=O     of ray: address=..., num_cpus=..., num_gpus=...; of
+                           slurm: partition=..., timeout_min=..., and the like
   --print_commands         shows a command for each cell that is not done; with
                            --rerun, for each cell
   --dry_run                shows the cells and which of them are done
@@ -61,7 +65,7 @@ _SWITCHES = (
 )
 _NAMES = (
     "config", "sweep", "seeds", "sample", "where", "only", "output_dir",
-    "order", "shard", "cell",
+    "order", "shard", "cell", "launcher", "launcher_options",
     *_SWITCHES,
 )
 _ORDERS = ("given", "shuffled")
@@ -91,6 +95,8 @@ class Flags:
   """Text; see `share`."""
   cells: list[str] = dataclasses.field(default_factory=list)
   """Beginnings of ids."""
+  launcher: str = "local"
+  launcher_options: str | None = None
   rerun: bool = False
   retry_failed: bool = False
   fail_fast: bool = False

@@ -81,9 +81,9 @@ def _checked(path: Path, spec: ModelSpec, version: tuple) -> None:
 
 @functools.lru_cache(maxsize=8)
 def _end_ids(path: Path, version: tuple) -> tuple[int, ...]:
-  from pdjax.models.tokenizer import has_tokenizer, load_tokenizer
+  from pdjax.models.tokenizer import end_ids_of
 
-  return load_tokenizer(path).eos_ids if has_tokenizer(path) else ()
+  return end_ids_of(path)
 
 
 def _room(run: Run) -> Iterator[str]:

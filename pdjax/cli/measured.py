@@ -18,7 +18,7 @@ from pdjax.engine.verify import verify_tokens
 from pdjax.metrics.flags import Facts
 from pdjax.models import checkpoint
 from pdjax.models.sizes import spec_of
-from pdjax.models.tokenizer import has_tokenizer, load_tokenizer
+from pdjax.models.tokenizer import end_ids_of, has_tokenizer, load_tokenizer
 from pdjax.workload.prompts import token_ids
 from pdjax.workload.workload import Workload
 
@@ -47,7 +47,10 @@ def measured(
       run,
       workload,
       prompts,
-      end_ids=tokenizer.eos_ids if tokenizer else (),
+      end_ids=(
+          tokenizer.eos_ids if tokenizer
+          else end_ids_of(file) if file else ()
+      ),
       token_bytes=(
           tokenizer.spelled(spec_of(run.model).vocab_size)
           if tokenizer and run.sampling.stop else None

@@ -11,7 +11,7 @@ from pdjax import schema
 from pdjax.cli import configfile, designs, preflight
 from pdjax.cli.flags import Flags
 from pdjax.config import ConfigError
-from pdjax.sweep import devices, source, temporary
+from pdjax.sweep import devices, launchers, source, temporary
 from pdjax.sweep.cells import Cell, Cells, distinct
 from pdjax.sweep.experiment import Asked, Experiment, experiments_of
 from pdjax.sweep.search import designs_of
@@ -60,6 +60,7 @@ def plan(flags: Flags, errors: list[str]) -> list[Part]:
   thens = [_then(one, errors) for one in experiments]
   errors += _reads_errors(experiments)
   errors += _unfit_flags(experiments, flags)
+  errors += launchers.mistakes(flags.launcher, flags.launcher_options)
   output = Path(flags.output_dir)
   if reason := temporary.refusal(output):
     errors.append(f"--output_dir={output}: {reason}")

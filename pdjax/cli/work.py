@@ -1,17 +1,20 @@
 """Runs those cells of an experiment that are not done, and keeps the runs."""
 
 import contextlib
+import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pdjax import schema
 from pdjax.cli import cell as cell_module
 from pdjax.cli.flags import Flags
 from pdjax.cli.plan import Part, made_by
 from pdjax.cli.remaining import Remaining
 from pdjax.cli.remake import NotExact, remake
 from pdjax.metrics import provenance
-from pdjax.sweep import choice, jsonfile, launch, runfiles
+from pdjax.sweep import choice, jsonfile, launch, launchers, remote, runfiles
 from pdjax.sweep.cells import Cell
 from pdjax.sweep.worker import message_of
 
@@ -74,15 +77,74 @@ class Work:
     return self._flags.fail_fast and bool(self.failures)
 
   def _serve(self, cells: list[Cell]) -> None:
+    cells = list(choice.in_order(cells, self._order, self._part.name))
+    if cells and self._flags.launcher != launchers.LOCAL:
+      self._serve_elsewhere(cells)
+      return
     outcomes = launch.launch(
-        choice.in_order(cells, self._order, self._part.name),
-        self._begin, "pdjax.cli.cell:run_cell", self._tell, self._spares,
+        cells, self._begin, "pdjax.cli.cell:run_cell", self._tell, self._spares
     )
     with contextlib.closing(outcomes):
       for outcome in outcomes:
         self._keep(outcome)
         if self.stopped:
           return
+
+  def _serve_elsewhere(self, cells: list[Cell]) -> None:
+    """Has each cell run by `pdjax.cli.job` on a cluster."""
+    store, flags = self._part.store, self._flags
+    cluster = launchers.cluster_of(
+        flags.launcher, flags.launcher_options, store.folder.absolute()
+    )
+    assert cluster is not None
+    store.folder.mkdir(parents=True, exist_ok=True)
+    tasks = remote.work(
+        cells, cluster, "pdjax.cli.job:do", self._job, self._tell
+    )
+    with contextlib.closing(tasks):
+      for ended in tasks:
+        self._look(ended)
+        if self.stopped:
+          return
+
+  def _job(self, cell: Cell) -> remote.Job:
+    """What `pdjax.cli.job` has to know."""
+    self._remaining.begin(cell)
+    store = self._part.store
+    store.forget_failure(cell)
+    return {
+        "config": schema.tree_of(cell.run),
+        "case": cell.case,
+        "swept": cell.swept,
+        "repeat": cell.repeat,
+        "inputs": list(cell.inputs),
+        "name": self._part.name,
+        "store": str(store.folder.absolute()),
+        "directory": os.getcwd(),
+        "path": [os.path.abspath(path) for path in sys.path if path],
+        "command": os.environ.get(provenance.COMMAND, ""),
+        "rerun": self._flags.rerun,
+    }
+
+  def _look(self, ended: remote.Ended) -> None:
+    """Finds what the task of a cell has left in the store."""
+    cell, store = ended.cell, self._part.store
+    if ended.lost:
+      lost = launch.Outcome(cell=cell, folder=None, message=ended.lost)
+      self._fail(lost, ended.lost)
+      return
+    found = store.left_by_task(cell, made_by(cell))
+    if isinstance(found, Path):
+      self.runs[cell.id] = found
+      seconds = runfiles.status_of(found).get("seconds", 0)
+      left = self._remaining.end(cell)
+      self._tell(cell, f"done in {seconds:.0f} s{left}")
+      return
+    message = "its task left no run" if found is None else (
+        f"{found.message} {_see(found.folder)}"
+    )
+    self._tell(cell, f"FAILED: {message}{self._remaining.end(cell)}")
+    self._add_failure(cell, message)
 
   def _is_due(self, cell: Cell) -> bool:
     if self._flags.rerun:

@@ -19,7 +19,12 @@ from typing import TYPE_CHECKING
 from pdjax import config, inputfile
 from pdjax.models import checkpoint, declared, orbax_folder
 from pdjax.models.orbax_folder import OrbaxFolder
-from pdjax.models.tokenizer import has_tokenizer, load_tokenizer
+from pdjax.models.tokenizer import (
+    end_ids_of,
+    has_tokenizer,
+    load_tokenizer,
+    save_end_ids,
+)
 
 if TYPE_CHECKING:
   import jax
@@ -43,6 +48,8 @@ def convert(
     part.mkdir()
     if has_tokenizer(source):
       load_tokenizer(source).save(part)
+    elif ends := end_ids_of(source):
+      save_end_ids(part, ends)
     _save(found, part, dtype)
     orbax_folder.describe(part, found.spec, dtype)
     part.replace(target)
@@ -68,7 +75,10 @@ def _checked(
 ) -> checkpoint.GGUFFile | checkpoint.HFFolder:
   """The opened source; nothing has been written when this raises."""
   if target.exists():
-    raise config.ConfigError([f"{str(target)!r} is there already"])
+    raise config.ConfigError([
+        f"{str(target)!r} is there already; name a new folder, or remove it"
+        " first"
+    ])
   reason = inputfile.refusal(str(source))
   if reason and not source.is_dir():
     raise config.ConfigError([f"{str(source)!r} {reason}"])

@@ -7,6 +7,7 @@ the axes each one declares.
 
 import functools
 import pathlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -83,13 +84,18 @@ class HFFolder:
     extra = [name for name in extra if not _harmless(name, spec)]
     if extra:
       yield f"has {_listed(extra)}, which the model does not use"
+    yield from self._misfits(wanted)
+
+  def _misfits(self, wanted: dict[str, tuple[int, ...]]) -> Iterator[str]:
+    """A line for each kind of tensor that is bent: its layers are alike."""
+    kinds: dict[str, list[str]] = {}
     for name, shape in wanted.items():
       if name in self._holder:
-        misfit = _misfit(self._holder[name].tensors[name], shape)
-        if misfit:
-          # One cause often bends hundreds of tensors: the first tells it.
-          yield f"has {name!r} {misfit}"
-          return
+        if misfit := _misfit(self._holder[name].tensors[name], shape):
+          kind = re.sub(r"\.\d+\.", ".#.", name)
+          kinds.setdefault(kind, []).append(f"has {name!r} {misfit}")
+    for first, *others in kinds.values():
+      yield first + (f"; {len(others)} more are like it" if others else "")
 
 
 class Block:

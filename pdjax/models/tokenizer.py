@@ -77,13 +77,10 @@ class Tokenizer:
   def save(self, folder: pathlib.Path) -> None:
     """Writes the files that `load_folder` reads."""
     more = {"chat_template": self.chat_template} if self.chat_template else {}
-    contents = (
-        self._core.to_str(),
-        json.dumps({**self.markers, **more}, indent=2),
-        json.dumps({"eos_token_id": list(self.eos_ids)}),
-    )
-    for name, content in zip(FILES, contents, strict=True):
-      (folder / name).write_text(content, encoding="utf-8")
+    said = json.dumps({**self.markers, **more}, indent=2)
+    (folder / FILES[0]).write_text(self._core.to_str(), encoding="utf-8")
+    (folder / FILES[1]).write_text(said, encoding="utf-8")
+    save_end_ids(folder, self.eos_ids)
 
 
 def has_tokenizer(path: pathlib.Path) -> bool:
@@ -102,6 +99,23 @@ def load_tokenizer(path: pathlib.Path) -> Tokenizer:
   from pdjax.models import gguf_tokenizer
 
   return gguf_tokenizer.load(path)
+
+
+def end_ids_of(path: pathlib.Path) -> tuple[int, ...]:
+  """Tokens that end an answer; a folder may declare them without a tokenizer.
+
+  Raises:
+    ConfigError: there is a tokenizer that cannot be read.
+  """
+  if has_tokenizer(path):
+    return load_tokenizer(path).eos_ids
+  return _declared_ids(path)
+
+
+def save_end_ids(folder: pathlib.Path, ids: Sequence[int]) -> None:
+  """Declares the tokens that end an answer."""
+  text = json.dumps({"eos_token_id": list(ids)})
+  (folder / FILES[2]).write_text(text, encoding="utf-8")
 
 
 def load_folder(folder: pathlib.Path) -> Tokenizer:
@@ -141,13 +155,20 @@ def _said(path: pathlib.Path) -> dict[str, Any]:
 def _eos_ids(
     folder: pathlib.Path, core: Any, markers: Mapping[str, str]
 ) -> tuple[int, ...]:
-  """From the generation config, else the model's, else the marker."""
+  """Those that are declared, else that of the marker."""
+  if declared := _declared_ids(folder):
+    return declared
+  marked = core.token_to_id(markers.get("eos_token", ""))
+  return () if marked is None else (marked,)
+
+
+def _declared_ids(folder: pathlib.Path) -> tuple[int, ...]:
+  """From the generation config, else the model's."""
   for name in (FILES[2], "config.json"):
     found = _said(folder / name).get("eos_token_id")
     if found is not None:
       return tuple(found) if isinstance(found, list) else (found,)
-  marked = core.token_to_id(markers.get("eos_token", ""))
-  return () if marked is None else (marked,)
+  return ()
 
 
 def _chat_template(

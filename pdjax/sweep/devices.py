@@ -5,13 +5,18 @@ question is put to a short-lived process. `cluster.host_devices` needs no
 question: it splits the host's CPU.
 """
 
+import contextlib
 import dataclasses
+import fcntl
 import functools
+import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pdjax.config import ConfigError, Run
@@ -21,6 +26,11 @@ import json, jax
 found = jax.devices()
 print(json.dumps([found[0].platform, found[0].device_kind, len(found)]))
 """
+_SHOWN = (
+    "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "TPU_VISIBLE_CHIPS",
+    "TPU_VISIBLE_DEVICES",
+)
+"""What tells which of a machine's devices a process sees."""
 _COUNT = "--xla_force_host_platform_device_count"
 
 
@@ -53,6 +63,28 @@ def _found() -> Devices:
     reason = (asked.stderr.strip() or "no message").splitlines()[-1]
     raise ConfigError([f"backend.kind: JAX finds no device: {reason}"])
   return Devices(*json.loads(asked.stdout.strip().splitlines()[-1]))
+
+
+@contextlib.contextmanager
+def alone(wait: Callable[[], None]) -> Iterator[None]:
+  """While no other process of this user measures on the same devices.
+
+  Two measured cells at once would measure each other. Processes that are
+  shown other devices do not wait for each other.
+
+  Args:
+    wait: called if somebody else measures, before waiting for him.
+  """
+  shown = [f"{name}={os.environ.get(name)}" for name in _SHOWN]
+  digest = hashlib.sha256(" ".join(shown).encode()).hexdigest()[:8]
+  name = f"pdjax-measures-{os.getuid()}-{digest}.lock"
+  with open(Path(tempfile.gettempdir()) / name, "w") as file:
+    try:
+      fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+      wait()
+      fcntl.flock(file, fcntl.LOCK_EX)
+    yield
 
 
 def environment(run: Run) -> dict[str, str]:

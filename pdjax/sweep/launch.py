@@ -1,9 +1,10 @@
 """Runs cells in processes; one that fails costs its own cell and no other.
 
 A measured cell needs a fresh process because JAX reads its devices once. Such
-cells run one after another, as they share the devices. Simulated cells share
-the host's cores, and their processes do one cell after another. A single one
-is run right here, unless its policy is a user's: that may do anything.
+cells run one after another, also those of other commands, as they share the
+devices. Simulated cells share the host's cores, and their processes do one cell
+after another. A single one is run right here, unless its policy is a user's:
+that may do anything.
 """
 
 import collections
@@ -25,6 +26,7 @@ from pdjax.sweep.worker import function_of, is_lasting, message_of
 
 Say = Callable[[Cell, str], None]
 Begin = Callable[[Cell], Path | None]
+_WAITS = "waits: another command measures on these devices"
 _TRIES = 2
 """Of a cell whose process is killed, by whatever: memory may be short only
 while others run too."""
@@ -84,7 +86,9 @@ def launch(
   else:
     cores = len(os.sched_getaffinity(0))
     yield from _Crew(begin, function, say, cores, spares).work(simulated)
-  yield from _Crew(begin, function, say, 1).work(measured)
+  if measured:
+    with devices.alone(lambda: say(measured[0], _WAITS)):
+      yield from _Crew(begin, function, say, 1).work(measured)
 
 
 def _is_measured(cell: Cell) -> bool:

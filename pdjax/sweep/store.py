@@ -19,6 +19,7 @@ import fcntl
 import io
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ from pdjax.sweep import jsonfile, runfiles, temporary
 from pdjax.sweep.cells import Cell
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+_SHARED_PAUSES_S = (0, 1, 3, 10, 30)
+"""Before each look for what another machine wrote; a network file system may
+keep what it knew of a folder for a minute."""
 _LOCK, REPORT_LOCK = ".lock", ".lock-report"
 """The second for the report, which takes longer to make."""
 _OWN = (
@@ -123,8 +127,9 @@ class Store:
     return temporary.make(self._runs, cell.id[:12])
 
   def clear(self) -> None:
-    """Removes what this process began and has not finished."""
+    """Removes what this process, or a killed one, has not finished."""
     temporary.remove_mine(self._runs)
+    temporary.sweep_up(self._runs)
 
   def finish(
       self,
@@ -212,6 +217,26 @@ class Store:
     if not known or _changed(status.get("made_by"), made_by):
       return None
     return Failure(kept, str(status.get("message")))
+
+  def forget_failure(self, cell: Cell) -> None:
+    """What comes next is told by what is there afterwards."""
+    shutil.rmtree(self._failed / cell.folder_name, ignore_errors=True)
+
+  def left_by_task(
+      self, cell: Cell, made_by: dict[str, str]
+  ) -> Path | Failure | None:
+    """What another machine has made of a cell: a run or a failure.
+
+    A shared file system may show it some time after it was written.
+    """
+    for pause_s in _SHARED_PAUSES_S:
+      time.sleep(pause_s)
+      kept = self._failed / cell.folder_name
+      if (status := runfiles.status_of(kept)).get("cell") == cell.id:
+        return Failure(kept, str(status.get("message")))
+      if run := self.find(cell, made_by).run:
+        return run
+    return None
 
   # All cells. ----------------------------------------------------------------
 

@@ -20,7 +20,12 @@ from pdjax.models import (
     spec_json,
     weights,
 )
-from pdjax.models.tokenizer import Tokenizer, load_tokenizer
+from pdjax.models.tokenizer import (
+    Tokenizer,
+    end_ids_of,
+    has_tokenizer,
+    load_tokenizer,
+)
 from tests.models.hf_files import tensors, write_folder, write_safetensors
 from tests.models.test_tokenizer import core
 
@@ -74,6 +79,14 @@ def test_sizes_and_tokenizer_come_along(source, converted):
   assert loaded.encode("to be") == load_tokenizer(source).encode("to be")
 
 
+def test_end_tokens_come_along_without_a_tokenizer(tmp_path):
+  source, target = tmp_path / "hf", tmp_path / "made"
+  write_folder(source)
+  (source / "generation_config.json").write_text('{"eos_token_id": [3, 4]}')
+  assert convert.main([str(source), str(target)]) == 0
+  assert end_ids_of(target) == (3, 4) and not has_tokenizer(target)
+
+
 @pytest.mark.parametrize("name", sorted(presets.PRESETS))
 def test_sizes_survive_as_json(name):
   spec = presets.preset(name)
@@ -92,7 +105,8 @@ def test_refusals_are_one_line_and_write_nothing(
     source, converted, tmp_path, capsys
 ):
   target = tmp_path / "x"
-  assert "is there already" in _refused(capsys, source, converted)
+  told = _refused(capsys, source, converted)
+  assert "is there already; name a new folder, or remove it first" in told
   assert "no such file" in _refused(capsys, tmp_path / "none", target)
   assert "been converted already" in _refused(capsys, converted, target)
   write_folder(tmp_path / "hf")

@@ -134,6 +134,25 @@ def test_tensors_that_do_not_fit(bend, words, tmp_path):
   assert words in _refusal(tmp_path)
 
 
+def test_each_kind_of_misfit_is_a_line(tmp_path):
+  write_folder(tmp_path)
+  arrays = tensors()
+  for name in arrays:
+    if name.endswith("q_proj.weight"):
+      arrays[name] = arrays[name].T
+  arrays["model.norm.weight"] = np.ones(17, "f4")
+  write_safetensors(tmp_path / "model.safetensors", arrays)
+  hf_folder.opened.cache_clear()
+  with pytest.raises(config.ConfigError) as caught:
+    checkpoint.opened(tmp_path).check(checkpoint.opened(tmp_path).spec)
+  places = [line.partition(" has ")[2] for line in caught.value.errors]
+  first = Q.replace("1", "0", 1)
+  assert sorted(places) == [
+      f"'{first}' of shape [16, 32], not [32, 16]; 1 more are like it",
+      "'model.norm.weight' of shape [17], not [16]",
+  ]
+
+
 def test_unknown_type_of_numbers(tmp_path):
   write_folder(tmp_path)
   arrays = tensors()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pdjax import config
-from pdjax.models.tokenizer import Tokenizer, load_tokenizer
+from pdjax.models.tokenizer import Tokenizer, end_ids_of, load_tokenizer
 
 TEMPLATE = """
 {%- for message in messages %}
@@ -83,6 +83,13 @@ def test_end_tokens_are_looked_for_in_three_places(folder):
   assert load_tokenizer(folder).eos_ids == (2,)
   _write(folder / "generation_config.json", {"eos_token_id": [2, 3]})
   assert load_tokenizer(folder).eos_ids == (2, 3)
+  assert end_ids_of(folder) == (2, 3)
+  (folder / "tokenizer.json").unlink()
+  assert end_ids_of(folder) == (2, 3)
+  (folder / "generation_config.json").unlink()
+  assert end_ids_of(folder) == (2,)
+  (folder / "config.json").unlink()
+  assert end_ids_of(folder) == ()
 
 
 def test_forms_of_markers_and_templates(folder):
