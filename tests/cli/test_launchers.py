@@ -98,7 +98,7 @@ def cluster():
       [Path(sys.executable).with_name("ray"), "start", "--head", "--block",
        f"--port={port}", "--num-cpus=2", "--include-dashboard=false",
        "--object-store-memory=80000000", f"--temp-dir={place}",
-       "--min-worker-port=0", "--max-worker-port=0", "--disable-usage-stats",
+       "--disable-usage-stats",
        *(f"--{n}-port={p}" for n, p in zip(PORTS, others, strict=True))],
       stdout=log.open("w"), stderr=subprocess.STDOUT,
       env={**os.environ, **PATIENT},
