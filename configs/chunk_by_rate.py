@@ -2,16 +2,16 @@
 
 Command:  python -m pdjax.experiment --config=chunk_by_rate
 Minutes:  about 3 on 2 idle cores, 225 cells, no JAX
-Expected: At light load it hardly matters, as long as chunks are not small: up to
-          16 requests a second chunks of 512 and more keep 96 % of requests and
-          more within the SLO, and larger ones answer sooner. Near saturation it
-          decides, and the best one depends on the strategy. At 32 a second,
-          means over three seeds: on mixed workers (2C) 512 is best with 85 %;
-          256 lets prompts queue (51 %), 8192 makes running answers wait (39 %).
-          A worker that only prefills (1P1D) has nobody to disturb: there
-          larger is better up to whole prompts (19 % at 512, 66 % at 8192), and
-          the tuned 2C beats the tuned 1P1D. Three seeds are few: intervals at
-          32 a second are tens of points wide.
+Expected: At light load it hardly matters, as long as chunks are not small: up
+          to 16 requests a second chunks of 512 and more keep 96 % of requests
+          and more within the SLO, and larger ones answer sooner. Near
+          saturation it decides, and the best one depends on the strategy. At 32
+          a second, means over three seeds: on mixed workers (2C) 512 is best
+          with 85 %; 256 lets prompts queue (51 %), 8192 makes running answers
+          wait (39 %). A worker that only prefills (1P1D) has nobody to disturb:
+          there larger is better up to whole prompts (19 % at 512, 66 % at
+          4096). Three seeds are few: there the intervals of single cells are
+          tens of points wide, and which of the two is better is left open.
 """
 
 from ml_collections import ConfigDict
