@@ -36,13 +36,13 @@ from pdjax.schedule.batching import Continuous
 
 class Rule(Continuous):
 
-  def __init__(self):
-    super().__init__()
+  def batch(self, worker, world):
     try:
       os.close(os.open("killed", os.O_CREAT | os.O_EXCL))
+      os.kill(os.getppid(), signal.SIGKILL)
     except FileExistsError:
-      return
-    os.kill(os.getppid(), signal.SIGKILL)
+      pass
+    yield from super().batch(worker, world)
 """
 
 
