@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 SIZES = "--sweep=strategy.max_num_seqs=1,2,4"
+DATED = ("prov", "stat", "made", "report.html")
 MINE = "--config.strategy.kind=mine:Rule"
 # A busy machine starts Ray's processes slowly, and Ray waits half a minute for
 # one to tell its port, unless that is given.
@@ -72,7 +73,7 @@ def files(top):
   return {
       path.relative_to(top).as_posix(): path.read_bytes()
       for path in Path(top).rglob("*")
-      if path.is_file() and not path.name.startswith(("prov", "stat", "made"))
+      if path.is_file() and not path.name.startswith(DATED)
   }
 
 
