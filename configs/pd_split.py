@@ -21,7 +21,7 @@ def get_config() -> ConfigDict:
       "cluster": {"chip": "a100-80gb-sxm"},
       "workload": {
           "rate": 8.0,
-          "duration_s": 30.0,
+          "duration_s": 20.0,
           "prompt": {"kind": "lognormal", "mean": 4000, "high": 16000},
           "output": {"kind": "lognormal", "mean": 150, "cv": 0.8, "high": 1000},
       },
@@ -44,8 +44,8 @@ def get_config() -> ConfigDict:
           ),
           "grid": {
               "cluster": {"tp": (4, 8)},
-              "strategy": {"chunk_size": (512, 2048, 4096)},
+              "strategy": {"chunk_size": (128, 512, 2048, 8192)},
           },
-          "search": {"budget": 400, "tolerance": 0.1},
+          "search": {"budget": 350, "tolerance": 0.1, "tune_seeds": (1000,)},
       },
   })

@@ -129,16 +129,15 @@ def _no_pool(run: Run) -> Iterator[str]:
 
 
 def _slo_limits(run: Run) -> Iterator[str]:
-  for index, term in enumerate(run.slo.terms):
-    yield from told(lambda term, at=index: _slo_limit(at, term[3]), term)
+  for name, what in (("terms", "limit in seconds"), ("slowdowns", "factor")):
+    for index, term in enumerate(getattr(run.slo, name)):
+      start = f"slo.{name}[{index}]: the {what}"
+      yield from told(lambda term, at=start: _slo_limit(at, term[3]), term)
 
 
-def _slo_limit(index: int, limit_s: float) -> Iterator[str]:
-  if limit_s not in ranges.LIMIT_S:
-    yield (
-        f"slo.terms[{index}]: the limit in seconds must be {ranges.LIMIT_S},"
-        f" got {limit_s}"
-    )
+def _slo_limit(start: str, limit: float) -> Iterator[str]:
+  if limit not in ranges.LIMIT_S:
+    yield f"{start} must be {ranges.LIMIT_S}, got {limit}"
 
 
 # What one field needs of another. ---------------------------------------------

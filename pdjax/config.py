@@ -23,6 +23,8 @@ NAMED_COSTS = ("analytical", "fitted")
 """Values of `backend.costs` that are no file."""
 NAMED_WEIGHTS = ("random", "fetched")
 """Values of `model.weights` that are no file."""
+RELATIVE_SLOS = ("splitwise",)
+"""Values of `slo.preset` whose terms are slowdowns."""
 FROM_WEIGHTS = "from_weights"
 """Value of `model.preset` that is no preset."""
 WHOLE_PROMPT_TOKENS = 8192
@@ -321,6 +323,12 @@ class SLO:
   """A published SLO, by its name in `pdjax.metrics.slopresets`."""
   terms: tuple[tuple[str, str, str, float], ...] = ()
   """(metric, statistic, scope, limit in seconds) each."""
+  slowdowns: tuple[tuple[str, str, str, float], ...] = ()
+  """(metric, statistic, scope, factor) each: a limit is the factor times the
+  metric's value in `slo.unloaded_s`."""
+  unloaded_s: dict[str, float] = dataclasses.field(default_factory=dict)
+  """By metric, the latency of a request alone in a system of reference, one and
+  the same for all rivals."""
   join: Literal["all", "each"] = "all"
   """A good request keeps all terms, or each term has its own share."""
   ttft_s: float | None = None

@@ -67,6 +67,7 @@ RANGES: dict[str, Range] = {
     "strategy.max_num_seqs": Range(1, 10**6),
     "slo.ttft_s": LIMIT_S,
     "slo.tpot_s": LIMIT_S,
+    "slo.unloaded_s": LIMIT_S,
     "slo.attainment": Range(0, 1, above=True),
     "sampling.temperature": Range(0, 100),
     "sampling.top_k": Range(0, 10**6),

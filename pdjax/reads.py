@@ -220,6 +220,13 @@ _READS = (
         lambda run: run.workload.cancel_fraction > 0,
         "workload.cancel_fraction=0 draws no cancellation",
     ),
+    _Reads(
+        ("slo.unloaded_s",),
+        lambda run: (
+            bool(run.slo.slowdowns) or run.slo.preset in config.RELATIVE_SLOS
+        ),
+        "nothing in the SLO is relative to it",
+    ),
     *(
         _Reads((f"workload.{name}.{field}",), _lengths(name, *kinds), reason)
         for name in ("prompt", "output")

@@ -79,9 +79,14 @@ def _no_chip(run: Run, name: str | None) -> list[str]:
 
 def _slo_names(run: Run) -> Iterator[str]:
   yield from told(slo.preset_problems, run.slo.preset)
-  for index, term in enumerate(run.slo.terms):
-    path = f"slo.terms[{index}]"
-    yield from told(lambda term, at=path: slo.term_problems(at, term), term)
+  for name in ("terms", "slowdowns"):
+    for index, term in enumerate(getattr(run.slo, name)):
+      path = f"slo.{name}[{index}]"
+      yield from told(lambda term, at=path: slo.term_problems(at, term), term)
+
+
+def _unloaded(run: Run) -> Iterator[str]:
+  yield from slo.unloaded_problems(run.slo)
 
 
 NAMES: tuple[Check, ...] = (
@@ -90,6 +95,7 @@ NAMES: tuple[Check, ...] = (
     _chip,
     _chips_of_pools,
     _slo_names,
+    _unloaded,
 )
 """Of models, chips and metrics."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pdjax import checks
-from pdjax.cli import requests
+from pdjax.cli import report, requests
 from pdjax.cli.designs import RATE, plan_of, rivals_of
 from pdjax.cli.flags import Flags
 from pdjax.cli.plan import Part, made_by
@@ -24,6 +24,7 @@ from pdjax.search.whole import Ended, budgets, whole
 from pdjax.sweep import jsonfile, launch
 from pdjax.sweep.cells import Cell
 from pdjax.sweep.spread import SEED
+from pdjax.sweep.store import REPORT_LOCK
 
 Say = Callable[[str], None]
 
@@ -44,6 +45,10 @@ def search(part: Part, flags: Flags, say: Say) -> list[str]:
   jsonfile.write(part.store.folder / FILE, found)
   say("\n" + table(found))
   say(f"\n{len(served.rows)} runs, {served.new} of them new")
+  with part.store.locked(REPORT_LOCK):
+    page = report.remake(part.store.folder)
+  if page:
+    say(f"\nreport: {page}")
   return served.failures
 
 

@@ -88,7 +88,20 @@ def terms_of(slo: SLO) -> tuple[Term, ...]:
       if limit_s is not None
   ]
   published = PRESETS[slo.preset].terms if slo.preset else ()
-  return (*terms, *(Term(*term) for term in (*published, *slo.terms)))
+  return (
+      *terms,
+      *(Term(*term) for term in (*published, *slo.terms)),
+      *(
+          Term(metric, statistic, scope, factor * slo.unloaded_s[metric])
+          for metric, statistic, scope, factor in slowdowns_of(slo)
+      ),
+  )
+
+
+def slowdowns_of(slo: SLO) -> tuple[tuple[str, str, str, float], ...]:
+  """All terms that are relative to an unloaded latency."""
+  published = PRESETS[slo.preset].slowdowns if slo.preset else ()
+  return (*published, *slo.slowdowns)
 
 
 def problems(slo: SLO) -> list[str]:
@@ -97,10 +110,29 @@ def problems(slo: SLO) -> list[str]:
       *preset_problems(slo.preset),
       *(
           line
-          for index, term in enumerate(slo.terms)
-          for line in term_problems(f"slo.terms[{index}]", term)
+          for name in ("terms", "slowdowns")
+          for index, term in enumerate(getattr(slo, name))
+          for line in term_problems(f"slo.{name}[{index}]", term)
       ),
+      *(unloaded_problems(slo) if slo.preset in (None, *PRESETS) else ()),
   ]
+
+
+def unloaded_problems(slo: SLO) -> Iterator[str]:
+  """A line where a slowdown has nothing to be relative to."""
+  metrics = dict.fromkeys(metric for metric, *_ in slowdowns_of(slo))
+  missing = [name for name in metrics if name not in slo.unloaded_s]
+  if missing:
+    yield (
+        f"slo.unloaded_s: needs {', '.join(missing)}, which slowdowns are"
+        " relative to: seconds of a request alone, as a run with"
+        " workload.num_requests=1 shows them"
+    )
+  for name in slo.unloaded_s:
+    if name not in RUN_METRICS:
+      yield _unknown("slo.unloaded_s", "metric", name, RUN_METRICS)
+    elif name not in metrics:
+      yield f"slo.unloaded_s.{name}: no slowdown is relative to it"
 
 
 def preset_problems(name: str | None) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 A preset's terms come before a config's own and are stored with them, as plain
 limits, in `conditions.json`. What a source states relative to an unloaded
-latency is here as the limits it gave for its own models and chips; scale it to
-others with `scaled`.
+latency is here as the limits it gave for its own models and chips, if it gave
+any; else as slowdowns, which `slo.unloaded_s` makes limits of.
 
 Smooth goodput (Wang et al., arXiv 2410.14257) is no term: the goodput of tokens
 by their own deadlines stands beside every result; see `pdjax.metrics.goodput`.
@@ -21,6 +21,8 @@ class Preset:
 
   terms: tuple[_Term, ...]
   source: str
+  slowdowns: tuple[_Term, ...] = ()
+  """The same with factors in the place of limits."""
 
 
 def _mlperf(model: str, ttft_ms: float, tpot_ms: float) -> Preset:
@@ -63,6 +65,15 @@ def _mooncake(gap_ms: float) -> Preset:
   )
 
 
+def _slowdowns(**factors: tuple[float, float, float]) -> tuple[_Term, ...]:
+  """By metric, those of the p50, p90 and p99 of a run."""
+  return tuple(
+      (metric, statistic, "run", factor)
+      for metric, each in factors.items()
+      for statistic, factor in zip(("p50", "p90", "p99"), each, strict=True)
+  )
+
+
 PRESETS: dict[str, Preset] = {
     "mlperf-llama2-70b": _mlperf("llama2-70b server", 2000, 200),
     "mlperf-llama2-70b-interactive": _mlperf("llama2-70b interactive", 450, 40),
@@ -96,33 +107,11 @@ PRESETS: dict[str, Preset] = {
     "mooncake-100ms": _mooncake(100),
     "mooncake-200ms": _mooncake(200),
     "mooncake-300ms": _mooncake(300),
+    "splitwise": Preset(
+        (),
+        "Splitwise (Patel et al., ISCA 2024), against an idle A100",
+        _slowdowns(
+            ttft=(2.0, 3.0, 6.0), tpot=(1.25, 1.5, 5.0), e2el=(1.25, 1.5, 5.0)
+        ),
+    ),
 }
-
-
-SPLITWISE = {
-    "ttft": {"p50": 2.0, "p90": 3.0, "p99": 6.0},
-    "tpot": {"p50": 1.25, "p90": 1.5, "p99": 5.0},
-    "e2el": {"p50": 1.25, "p90": 1.5, "p99": 5.0},
-}
-"""Slowdowns against an idle A100, by metric and percentile of the run
-(Splitwise, Patel et al., ISCA 2024)."""
-
-
-def scaled(
-    slowdowns: dict[str, dict[str, float]], unloaded_s: dict[str, float]
-) -> tuple[_Term, ...]:
-  """Slowdowns as terms with plain limits.
-
-  Args:
-    slowdowns: such as `SPLITWISE`.
-    unloaded_s: by metric, the latency of a request alone in the system, of a
-      length that stands for all.
-
-  >>> scaled({"ttft": {"p50": 2.0}}, {"ttft": 0.25})
-  (('ttft', 'p50', 'run', 0.5),)
-  """
-  return tuple(
-      (metric, statistic, "run", factor * unloaded_s[metric])
-      for metric, each in slowdowns.items()
-      for statistic, factor in each.items()
-  )

@@ -77,6 +77,8 @@ COLOCATED = [
     ("continuous", "slo.ttft_s", 0.01),
     ("continuous", "slo.tpot_s", 0.001),
     ("continuous", "slo.attainment", 0.1),
+    ("continuous", "slo.slowdowns", (("ttft", "mean", "run", 3.0),)),
+    ("continuous", "slo.unloaded_s", {"ttft": 1e-4}),
 ]
 HANDED_OFF = [
     ("disaggregated", "strategy.first_token", "at_handoff"),
@@ -93,7 +95,10 @@ HANDED_OFF = [
 def test_a_knob_changes_what_is_seen(kind, path, value):
   split = "2P2D" if kind == "disaggregated" else "2C"
   run = run_config(kind, split)
-  run = dataclasses.replace(run, slo=SLO(ttft_s=0.04, tpot_s=0.5))
+  run = dataclasses.replace(run, slo=SLO(
+      ttft_s=0.04, tpot_s=0.5, slowdowns=(("ttft", "max", "run", 2.0),),
+      unloaded_s={"ttft": 1.0},
+  ))
   turned = set_field(run, path, value)
   if value == "chunked":
     turned = set_field(turned, "strategy.chunk_size", 32)
