@@ -57,6 +57,9 @@ class Backend:
   same, scalars fitted to published measurements of such chips), or the path of
   one's own calibration (`pdjax.calibrate`) or of a published profile of
   DistServe or Splitwise."""
+  draw: int = 0
+  """Draws what `analytical` and `fitted` costs assume anew, within its stated
+  uncertainty; 0: as stated. A verdict should hold in 19 of 20 draws."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -49,6 +49,7 @@ LIMIT_S = Range(0, MAX_SECONDS, above=True)
 """Of a latency that an SLO allows."""
 
 RANGES: dict[str, Range] = {
+    "backend.draw": _SEED,
     "model.seed": _SEED,
     "cluster.pools.count": Range(1, MAX_WORKERS),
     **{f"cluster.pools.{name}": _DEGREE for name in DEGREES},

@@ -107,6 +107,12 @@ _READS = (
         "the jax backend runs on the chips it finds",
     ),
     _Reads(
+        ("backend.draw",),
+        lambda run: _simulated(run) and run.backend.costs in config.NAMED_COSTS,
+        "only assumed or fitted costs of the simulator have an uncertainty to"
+        " draw from",
+    ),
+    _Reads(
         (
             "model.weight_dtype", "model.product_dtype", "model.kv_dtype",
         ),

@@ -15,6 +15,7 @@ from typing import Any
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.percentiles import needed
 from pdjax.report import labels
+from pdjax.report.draws import over_draws, shown_runs
 from pdjax.report.groups import ReportedRun, groups_of, unequal
 from pdjax.report.heading import heading, wrapped
 from pdjax.report.noise import noise
@@ -67,7 +68,12 @@ _BREAKDOWN = (
 
 
 def comparison(runs: Sequence[ReportedRun]) -> str:
-  """Blocks of latencies and time parts, measured runs first."""
+  """Blocks of latencies and time parts, measured runs first.
+
+  Of runs under costs drawn within their uncertainty only the verdict is shown.
+  """
+  drawn = over_draws(runs)
+  runs = shown_runs(runs)
   groups = groups_of(runs)
   blocks = [_block(group) for group in groups]
   kinds = {group[0].summary["kind"] for group in groups}
@@ -81,6 +87,8 @@ def comparison(runs: Sequence[ReportedRun]) -> str:
     blocks.append("\n".join(
         line for text in replicated.splitlines() for line in wrapped(text)
     ))
+  if drawn:
+    blocks.append("\n".join(wrapped(drawn)))
   return "\n\n".join(blocks)
 
 

@@ -27,6 +27,7 @@ from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.chip import Chip
 from pdjax.simulate.chips import chip
 from pdjax.simulate.costs import AnalyticalCost
+from pdjax.simulate.drawn import ASSUMED, drawn
 from pdjax.simulate.fitted import fitted_for
 from pdjax.simulate.links import Link
 from pdjax.simulate.profiles.cost import ProfiledCost
@@ -46,6 +47,8 @@ class Cluster:
   """Usable pages."""
   links: tuple[Link, ...]
   dispatch_ahead: int
+  draw: int = 0
+  """Of the scalars, within their uncertainty; 0: as stated."""
 
   @property
   def provenance(self) -> list[dict[str, str | float | int]]:
@@ -59,7 +62,8 @@ class Cluster:
         f"{made['kind']}: {made.get('accuracy') or made.get('profile')}"
         for made in self.provenance
     }
-    return "; ".join(sorted(told))
+    draw = [f"draw {self.draw} of them"] if self.draw else []
+    return "; ".join([*sorted(told), *draw])
 
   @property
   def extrapolated_step_share(self) -> float | None:
@@ -118,6 +122,7 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
       pool_pages=tuple(pages for _, pages, _ in workers),
       links=tuple(link for _, _, link in workers),
       dispatch_ahead=run.engine.dispatch_ahead,
+      draw=run.backend.draw,
   )
 
 
@@ -140,10 +145,12 @@ def _cost(run: Run, pool: Pool, scalars: Scalars | None) -> Cost:
     raise ConfigError(["cluster.chip: say which chip to simulate"])
   memory.check_split(spec, pool.layout, _name(pool))
   on = chip(pool.chip, run.cluster.chips)
-  calibrated = None
+  calibrated, off = None, ASSUMED
   if run.backend.costs == "fitted" and scalars is None:
     fitted = fitted_for(on)
     scalars, calibrated = fitted.scalars, fitted.accuracy
+    off = fitted.tested_p90_error
+  scalars = drawn(scalars or Scalars(), run.backend.draw, off)
   cost = AnalyticalCost(
       spec, on, dtypes=dtypes_of(run.model, on), layout=pool.layout,
       scalars=scalars, calibrated=calibrated,

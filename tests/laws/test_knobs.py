@@ -73,6 +73,7 @@ COLOCATED = [
     ("continuous", "model.product_dtype", "int8"),
     ("continuous", "model.kv_dtype", "fp8"),
     ("continuous", "model.preset", "llama-2-13b"),
+    ("continuous", "backend.draw", 1),
     ("continuous", "engine.dispatch_ahead", 1),
     ("continuous", "slo.ttft_s", 0.01),
     ("continuous", "slo.tpot_s", 0.001),
