@@ -177,9 +177,10 @@ def _roles(run: Run) -> Iterator[str]:
   kind = run.strategy.kind
   if kind not in config.BUILTIN_STRATEGIES:
     return
-  wanted = {"P", "D"} if kind == "disaggregated" else {"C"}
+  apart = kind in config.HANDING_OVER
+  wanted = {"P", "D"} if apart else {"C"}
   if roles_of(run) != wanted:
-    example = "2P2D" if kind == "disaggregated" else "4C"
+    example = "2P2D" if apart else "4C"
     said = "pools" if run.cluster.pools else "split"
     yield (
         f"cluster.{said}: {kind} runs on workers of role"

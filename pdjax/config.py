@@ -15,8 +15,11 @@ from pdjax.layout import Layout
 Role = Literal["P", "D", "C"]
 
 BUILTIN_STRATEGIES = (
-    "continuous", "static", "chunked", "disaggregated", "vllm_v1",
+    "continuous", "static", "chunked", "disaggregated", "conditional",
+    "vllm_v1",
 )
+HANDING_OVER = ("disaggregated", "conditional")
+"""Those that need workers of roles P and D."""
 DEGREES = ("tp", "pp", "dp", "ep", "microbatches")
 """Of parallelism within a worker: fields of a pool, and shorthands by role."""
 NAMED_COSTS = ("analytical", "fitted")
@@ -29,6 +32,8 @@ FROM_WEIGHTS = "from_weights"
 """Value of `model.preset` that is no preset."""
 WHOLE_PROMPT_TOKENS = 8192
 """Prompt tokens of a step that takes whole prompts, if the config is silent."""
+LOCAL_PROMPT_TOKENS = 512
+"""Uncached prompt tokens that a decode worker computes itself, likewise."""
 
 
 _LONGEST_LINE = 800
@@ -186,14 +191,21 @@ class TransferPlan:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Strategy:
   kind: str = "continuous"
-  """continuous, static, chunked, disaggregated, vllm_v1, or
+  """continuous, static, chunked, disaggregated, conditional, vllm_v1, or
   `module:factory`."""
   priority: Literal["prefill_first", "decode_first"] | None = None
   """Whether decodes wait while continuous batching takes prompts in, or share
   the step with them; default prefill_first."""
   chunk_size: int | None = None
   """Token budget of a step. chunked: default 512. vllm_v1: default 2048.
-  disaggregated: of P's steps, default none (whole prompts)."""
+  disaggregated, conditional: of steps with prompts, default none (whole
+  prompts)."""
+  local_prompt_tokens: int | None = None
+  """conditional: prompts with at most so many uncached tokens are prefilled on
+  the decode worker; default 512."""
+  local_prefix_share: float | None = None
+  """conditional: so are prompts with this share of them cached there, however
+  long; default 0.5."""
   max_num_batched_tokens: int | None = None
   """Prompt tokens of one whole-prompt step; default 8192."""
   max_num_seqs: int | None = None

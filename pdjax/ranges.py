@@ -64,6 +64,8 @@ RANGES: dict[str, Range] = {
     "cluster.reserve_pages": Range(0, 10**6),
     "cluster.host_devices": Range(1, 256),
     "strategy.chunk_size": _TOKENS,
+    "strategy.local_prompt_tokens": Range(0, MAX_TOKENS),
+    "strategy.local_prefix_share": Range(0, 1, above=True),
     "strategy.max_num_batched_tokens": _TOKENS,
     "strategy.max_num_seqs": Range(1, 10**6),
     "slo.ttft_s": LIMIT_S,

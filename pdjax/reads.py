@@ -55,7 +55,11 @@ def _users(run: Run) -> bool:
 
 
 def _moves_pages(run: Run) -> bool:
-  return _users(run) or run.strategy.kind == "disaggregated"
+  return _users(run) or run.strategy.kind in config.HANDING_OVER
+
+
+def _caches_prefixes(run: Run) -> bool:
+  return bool(resolved(run).strategy.prefix_cache)
 
 
 def _lengths(name: str, *kinds: str) -> Callable[[Run], bool]:
@@ -65,7 +69,7 @@ def _lengths(name: str, *kinds: str) -> Callable[[Run], bool]:
 _READS = (
     _Reads(
         ("strategy.chunk_size", "cluster.pools.chunk_size"),
-        _builtin("chunked", "disaggregated", "vllm_v1"),
+        _builtin("chunked", "vllm_v1", *config.HANDING_OVER),
         "only chunked prefill cuts prompts",
     ),
     _Reads(
@@ -75,8 +79,18 @@ _READS = (
     ),
     _Reads(
         ("strategy.max_num_batched_tokens",),
-        _builtin("continuous", "static", "disaggregated"),
+        _builtin("continuous", "static", *config.HANDING_OVER),
         "chunked prefill is bounded by strategy.chunk_size",
+    ),
+    _Reads(
+        ("strategy.local_prompt_tokens", "strategy.local_prefix_share"),
+        lambda run: run.strategy.kind == "conditional",
+        "only conditional disaggregation prefills on decode workers",
+    ),
+    _Reads(
+        ("strategy.local_prefix_share",),
+        _caches_prefixes,
+        "nothing is cached while strategy.prefix_cache is off",
     ),
     _Reads(
         ("strategy.first_token", "strategy.transfer"),
@@ -338,6 +352,14 @@ def _implied_transfer(run: Run) -> TransferPlan | None:
   return TransferPlan() if _hands_over(run) else None
 
 
+def _implied_local(run: Run, value: float) -> float | None:
+  return value if run.strategy.kind == "conditional" else None
+
+
+def _implied_prefix_share(run: Run) -> float | None:
+  return _implied_local(run, 0.5) if run.strategy.prefix_cache else None
+
+
 def _hands_over(run: Run) -> bool:
   return _moves_pages(run) and {"P", "D"} <= roles_of(run)
 
@@ -360,6 +382,10 @@ _IMPLIED: dict[str, Callable[[Run], Any]] = {
     ),
     "strategy.max_num_seqs": lambda run: config.most_seqs(run.strategy),
     "strategy.prefix_cache": lambda run: run.strategy.kind == "vllm_v1",
+    "strategy.local_prompt_tokens": (
+        lambda run: _implied_local(run, config.LOCAL_PROMPT_TOKENS)
+    ),
+    "strategy.local_prefix_share": _implied_prefix_share,
     "strategy.first_token": _implied_first_token,
     "strategy.transfer": _implied_transfer,
     "workload.arrival": lambda run: arrival_of(run.workload),

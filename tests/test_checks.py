@@ -59,8 +59,8 @@ def test_a_good_run_has_no_problem():
          "cluster.pools[0].count: must be from 1 to 1024, got 0"),
         ({"strategy": {"kind": "chunkd"}},
          "strategy.kind: unknown strategy 'chunkd'; allowed: continuous,"
-         " static, chunked, disaggregated, vllm_v1, or 'module:factory'; did"
-         " you mean 'chunked'?"),
+         " static, chunked, disaggregated, conditional, vllm_v1, or"
+         " 'module:factory'; did you mean 'chunked'?"),
         ({"strategy": {"router": "prefix_aware"}},
          "strategy.router: 'prefix_aware' would change nothing while"
          " strategy.prefix_cache is off; use 'least_outstanding_tokens', or"

@@ -59,8 +59,8 @@ class Disaggregated:
   DistServe (OSDI'24), Splitwise (ISCA'24). The decode worker is chosen when the
   prefill is done. A hand-off that finds no room waits on P and holds its pages
   there; later ones may pass it. A transfer that failed is tried again. A
-  request of one token ends on P. Requests preempted on D come before new
-  hand-offs, so none starves.
+  request of one token ends on P. A hand-off waits for whoever is in D's queue
+  and came before it, so none starves.
   """
 
   def __init__(self, prefill_router: Router, decode_router: Router):
@@ -94,9 +94,15 @@ class Disaggregated:
         if world.could_hold(worker, progress.request)
     ]
     for worker in self._decode_router.rank(progress, able):
-      if not worker.waiting and world.admits(worker, progress):
+      if not _before(progress, worker) and world.admits(worker, progress):
         return worker
     return None
+
+
+def _before(progress: Progress, worker: Worker) -> bool:
+  """Whether the head of a worker's queue came before a request."""
+  queue = worker.waiting
+  return bool(queue) and queue[0].priority < progress.priority
 
 
 def end_unwanted(event: Event, world: World) -> Iterable[Command]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pdjax.config import (
+  LOCAL_PROMPT_TOKENS,
   WHOLE_PROMPT_TOKENS,
   ConfigError,
   Pool,
@@ -16,6 +17,7 @@ from pdjax.config import (
   pools_of,
 )
 from pdjax.schedule.batching import Batching, ByWorker, Continuous, Static
+from pdjax.schedule.conditional import Conditional
 from pdjax.schedule.loop import Policy
 from pdjax.schedule.placement import Colocated, Disaggregated, Placement
 from pdjax.schedule.policies import (
@@ -88,11 +90,17 @@ def rule_of(strategy: Strategy) -> tuple[Batching, Joins]:
 
 
 def placement_of(run: Run) -> Placement:
-  """Colocated where the split has C workers only, else disaggregated."""
-  name = run.strategy.router
+  """Colocated where the split has C workers only, else handing over."""
+  strategy = run.strategy
+  routers = router(strategy.router), router(strategy.router)
+  if strategy.kind == "conditional":
+    most_tokens = strategy.local_prompt_tokens
+    if most_tokens is None:
+      most_tokens = LOCAL_PROMPT_TOKENS
+    return Conditional(*routers, most_tokens, strategy.local_prefix_share)
   if any(pool.role == "P" for pool in pools_of(run)):
-    return Disaggregated(router(name), router(name))
-  return Colocated(router(name))
+    return Disaggregated(*routers)
+  return Colocated(routers[0])
 
 
 def _users_policy(run: Run) -> Policy:

@@ -24,7 +24,10 @@ BLOCK_TOKENS = 12
 """No multiple of a page, so some pages lie in two blocks."""
 
 COLOCATED = ("continuous", "decode first", "static", "chunked", "vllm_v1")
-KINDS = (*COLOCATED, "disaggregated", "chunked prefill on P")
+KINDS = (
+    *COLOCATED, "disaggregated", "chunked prefill on P", "conditional",
+    "conditional, chunked",
+)
 ROUTERS = ("round_robin", "least_outstanding_tokens", "join_shortest_queue")
 
 
@@ -43,12 +46,14 @@ def run_config(
   names = {
       "decode first": "continuous",
       "chunked prefill on P": "disaggregated",
+      "conditional, chunked": "conditional",
   }
   settings = {
       "kind": names.get(kind, kind),
       "priority": "decode_first" if kind == "decode first" else None,
       "chunk_size": 32 if "chunked" in kind or kind == "vllm_v1" else None,
       "max_num_batched_tokens": 200,
+      "local_prompt_tokens": 60 if "conditional" in kind else None,
       **strategy,
   }
   base = Run()
@@ -157,7 +162,18 @@ def configs(draw) -> Run:
       max_num_seqs=draw(st.sampled_from([2, 5, 64])),
       router=draw(st.sampled_from(ROUTERS)),
       prefix_cache=draw(st.booleans()),
+      **_drawn_of(draw, kind),
   )
+
+
+def _drawn_of(draw, kind: str) -> dict[str, float | int | None]:
+  """Settings that only some kinds read."""
+  if "conditional" not in kind:
+    return {}
+  return {
+      "local_prompt_tokens": draw(st.sampled_from([0, 20, 60, 150])),
+      "local_prefix_share": draw(st.sampled_from([None, 0.3])),
+  }
 
 
 def world_for(run: Run) -> World:

@@ -5,7 +5,15 @@ import random
 
 import pytest
 
-from pdjax.config import SLO, Cluster, Lengths, Link, Pool, Workload
+from pdjax.config import (
+  HANDING_OVER,
+  SLO,
+  Cluster,
+  Lengths,
+  Link,
+  Pool,
+  Workload,
+)
 from pdjax.metrics.requests import request_table
 from pdjax.metrics.summary import summarize
 from pdjax.workload.build import build
@@ -89,12 +97,15 @@ HANDED_OFF = [
     ("disaggregated", "cluster.link", Link(latency_s=0.05)),
     ("disaggregated", "cluster.tp", {"P": 1, "D": 2}),
     ("disaggregated", "cluster.split", "1P2D"),
+    ("disaggregated", "strategy.kind", "conditional"),
+    ("conditional", "strategy.local_prompt_tokens", 100),
+    ("conditional", "strategy.chunk_size", 16),
 ]
 
 
 @pytest.mark.parametrize(("kind", "path", "value"), COLOCATED + HANDED_OFF)
 def test_a_knob_changes_what_is_seen(kind, path, value):
-  split = "2P2D" if kind == "disaggregated" else "2C"
+  split = "2P2D" if kind in HANDING_OVER else "2C"
   run = run_config(kind, split)
   run = dataclasses.replace(run, slo=SLO(
       ttft_s=0.04, tpot_s=0.5, slowdowns=(("ttft", "max", "run", 2.0),),
@@ -110,6 +121,11 @@ def test_a_router_may_ask_the_caches():
   run = set_field(run_config("continuous", "2C"), "strategy.prefix_cache", True)
   aware = set_field(run, "strategy.router", "prefix_aware")
   assert seen(run) != seen(aware)
+
+
+def test_a_cached_prefix_may_keep_a_prompt_on_its_decode_worker():
+  run = run_config("conditional", prefix_cache=True, local_prompt_tokens=10)
+  assert seen(run) != seen(set_field(run, "strategy.local_prefix_share", 0.1))
 
 
 def test_dealing_experts_out_changes_what_is_seen():

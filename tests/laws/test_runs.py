@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 from hypothesis import given, settings
 
+from pdjax.config import HANDING_OVER
 from pdjax.events import Step, TransferEnded
 from pdjax.schedule.cost import StepShape
 from pdjax.schedule.policies import Composed
@@ -74,7 +75,7 @@ def test_one_request_alone_equals_the_closed_form(kind):
     at_ps += cost.step(StepShape(((chunk, done),)))[0].first_ps
     done += chunk
   expected = [at_ps]
-  if run.strategy.kind == "disaggregated":
+  if run.strategy.kind in HANDING_OVER:
     size = cost.transfer_bytes(112)  # 7 pages of 16 tokens
     at_ps += cost.gather_ps(size) + cost.scatter_ps(size)
     at_ps += cluster_of(run).links[0].transfer_ps(size)
