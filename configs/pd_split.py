@@ -1,12 +1,12 @@
 """Which split of eight workers serves most within the SLO, chip for chip?
 
 Command:  python -m pdjax.experiment --config=pd_split
-Minutes:  about 5 on 2 cores, no JAX; nothing the second time
-Expected: Long prompts and short answers want several prefill workers: among the
-          splits one in the middle is best, and its ends are far below. Whether
-          it beats eight workers that do both, with chunked prefill at its own
-          best chunk size, depends on the SLO: the verdict says by how much and
-          how sure that is. All simulated.
+Minutes:  about 4 on 2 cores, no JAX; the second time seconds
+Expected: Long prompts and short answers want prefill workers: each more of
+          them serves more per chip, up to 7P1D. With 50 ms per token as the
+          limit, eight workers that do both keep up with half of that at their
+          own best chunk size, since a prompt stalls the answers beside it. All
+          simulated, uncalibrated.
 """
 
 from ml_collections import ConfigDict
