@@ -19,10 +19,19 @@ from pdjax import kv
 B, M = 4, 8
 
 
+HOPPER = jax.sharding.AbstractMesh((1,), ("x",), abstract_device=(
+    jax.sharding.AbstractDevice(
+        device_kind="NVIDIA H200", num_cores=132, platform="cuda"
+    )
+))
+"""JAX asks for a device from 0.11 on."""
+
+
 def _lowered(call, *arguments) -> str:
   shapes = (jax.ShapeDtypeStruct(*argument) for argument in arguments)
-  traced = jax.jit(call).trace(*shapes)
-  return traced.lower(lowering_platforms=("cuda",)).as_text()
+  with jax.sharding.use_abstract_mesh(HOPPER):
+    traced = jax.jit(call).trace(*shapes)
+    return traced.lower(lowering_platforms=("cuda",)).as_text()
 
 
 @pytest.mark.parametrize("N, K, H, C, dtype, kv_dtype, features", [
