@@ -60,6 +60,8 @@ def diagnose(
     )
   shares = shares_of(summary, mean_lag_ms)
   verdict, evidence = _verdict(summary, shares)
+  if summary.get("slo_met"):
+    evidence.insert(0, "the SLO is met; what follows is where time goes still")
   where = {
       _PART_TITLES.get(cause, TITLES.get(cause, cause)): shares.of(cause)
       for cause in {**shares.first, **shares.later}
@@ -84,15 +86,18 @@ def shares_of(summary: Mapping[str, Any], mean_lag_ms: float) -> Shares:
     return summary[f"mean_{part}_ms"] or 0.0
 
   lag = min(mean_lag_ms, mean("p_queue"))
-  starved = _starved_by(summary)
   disturbed = min(mean("interference"), mean("decode"))
   first = {
       "generator": lag,
       "prefill_queue": mean("p_queue") - lag,
-      "batch_limit": mean("p_slots"),
       "prefill": mean("prefill"),
   }
-  first[starved] = first.get(starved, 0.0) + mean("p_memory")
+  held = _holds_prefill_workers(summary)
+  for wait, else_by in (
+      ("p_memory", "decode_memory"), ("p_slots", "batch_limit"),
+  ):
+    cause = held or else_by
+    first[cause] = first.get(cause, 0.0) + mean(wait)
   later = {
       "transfer": mean("transfer"),
       "decode_memory": mean("d_memory") + mean("preempted"),
@@ -104,14 +109,15 @@ def shares_of(summary: Mapping[str, Any], mean_lag_ms: float) -> Shares:
   return Shares(first=first, later=later)
 
 
-def _starved_by(summary: Mapping[str, Any]) -> str:
-  """What fills the pool that prompts wait for.
+def _holds_prefill_workers(summary: Mapping[str, Any]) -> str:
+  """What holds the pages and places on prefill workers that prompts wait for.
 
-  Of a worker that decodes too, its answers. A prefill worker keeps pages until
-  they are handed off: so what delays the hand-off, or else its own prompts.
+  They are kept until the hand-off is over: so what delays that most, or else
+  the prompts computed there. Empty where no worker only prefills: then answers
+  hold them.
   """
   if "compute_share[P]" not in summary:
-    return "decode_memory"
+    return ""
   delays = {
       "decode_memory": summary["mean_d_memory_ms"] or 0.0,
       "batch_limit": summary["mean_d_slots_ms"] or 0.0,

@@ -39,6 +39,10 @@ def _run(
 CASES = {
     # A prompt of 4000 takes one P worker longer than the time between two.
     "prefill_queue": _run("1P3D", "disaggregated", 15.0, 4000, 40),
+    # The same; its prompts fill the few seats of the P worker.
+    "prefill_queue, few seats": _run(
+        "1P3D", "disaggregated", 15.0, 4000, 40, max_num_seqs=4
+    ),
     # Whole prompts stop the answers of the one worker that does both.
     "interference": _run("1C", "continuous", 4.0, 2500, 150),
     # 262 MB of KV a request at 2 GB/s, beside 20 ms of prefill.
@@ -47,6 +51,9 @@ CASES = {
     "decode_memory": _run(
         "1P1D", "disaggregated", 20.0, 300, 400, kv_tokens=6000
     ),
+    "decode_memory, one worker": _run(
+        "1C", "chunked", 20.0, 300, 400, kv_tokens=6000
+    ),
     # Nobody waits; weights are read again for every few tokens.
     "decode_bandwidth": _run("1P1D", "disaggregated", 3.0, 200, 300),
     # Two seats, room for all.
@@ -54,7 +61,7 @@ CASES = {
     # Nobody waits, answers are a token long.
     "prefill": _run("2C", "continuous", 2.0, 6000, 2),
 }
-"""Verdict that is right -> run."""
+"""Verdict that is right, and what else there is to say -> run."""
 
 
 class Late:
