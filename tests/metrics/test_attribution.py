@@ -50,7 +50,7 @@ def test_by_hand():
 def test_states_of_a_worker_sum_to_the_span(case):
   _, run, table = case
   time = table.attribution.time
-  total_ns = sum(time.state_ns.values())
+  total_ns = np.sum(list(time.state_ns.values()), axis=0)
   assert total_ns.tolist() == [time.span_ns] * time.workers
   assert all((each >= 0).all() for each in time.state_ns.values())
   for row in by_worker(table.attribution)["workers"]:
