@@ -47,3 +47,13 @@ def test_nothing_of_an_empty_sample():
   assert empty.total == 0
   assert empty.mean() is empty.max() is empty.percentile(50) is None
   assert empty.worst_mean(0.1) is None
+
+
+@pytest.mark.parametrize("scale", [1, 2**40, 2**61])
+def test_values_are_sorted_with_their_counts(scale):
+  values = np.array([5, 1, 3, 1, 2]) * (scale // 2)
+  count = np.array([2, 9, 4, 1, 7])
+  sample = Weighted.of(values, count)
+  assert sorted(values) == sample.values.tolist()
+  pairs = zip(sample.values, sample.count, strict=True)
+  assert sorted(pairs) == sorted(zip(values, count, strict=True))
