@@ -60,7 +60,7 @@ def figures_of(study: Study, roofline: Roofline) -> Figures:
   return Figures(
       study=study, verdict=verdict, designs=tuple(designs),
       charts=(
-          goodput.chart(study, found),
+          goodput.chart(study, found, designs),
           rates.latency(study, designs),
           rates.attainment(study, designs),
           scaled.chart(study, designs, found),

@@ -1,23 +1,27 @@
 """Goodput per chip of every design, as bars."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from pdjax.report import palette
 from pdjax.report.capacity import Goodput
 from pdjax.report.chart import Axis, Bars, Chart, Panel
-from pdjax.report.study import Study
+from pdjax.report.study import Design, Study
 
 _MOST = 24
 """Bars; more are in the table."""
 
 
-def chart(study: Study, found: Sequence[Goodput]) -> Chart:
+def chart(
+    study: Study, found: Sequence[Goodput], designs: Sequence[Design]
+) -> Chart:
   """Each design's goodput, the largest first.
 
   Args:
     found: of all designs that could be judged.
+    designs: those of the line charts, which have a colour; others are grey.
   """
   head = Chart(
       name="goodput", kind=study.kind, title="Goodput per chip", wide=True,
@@ -29,7 +33,8 @@ def chart(study: Study, found: Sequence[Goodput]) -> Chart:
     )
     return dataclasses.replace(head, absent=why)
   shown = sorted(found, key=lambda one: one.value, reverse=True)[:_MOST]
-  bars = tuple(_bar(row, one) for row, one in enumerate(shown))
+  styles = {design.label: design.style for design in designs}
+  bars = tuple(_bar(row, one, styles) for row, one in enumerate(shown))
   what = "highest rate that kept the SLO" if study.under_load else (
       "good requests over the whole run"
   )
@@ -42,10 +47,10 @@ def chart(study: Study, found: Sequence[Goodput]) -> Chart:
   )
 
 
-def _bar(row: int, one: Goodput) -> Bars:
+def _bar(row: int, one: Goodput, styles: Mapping[str, int]) -> Bars:
   return Bars(
-      label="", style=one.design.style, row=np.array([row]),
-      begin=np.zeros(1), end=np.array([one.value]),
+      label="", style=styles.get(one.design.label, palette.GREY),
+      row=np.array([row]), begin=np.zeros(1), end=np.array([one.value]),
       low=np.array([one.low]), high=np.array([one.high]),
       hollow=np.array([one.at.doubtful]), texts=(
           f"{one.design.label} {one.note}".strip(),

@@ -29,6 +29,9 @@ MARKERS: tuple[tuple[tuple[float, float], ...], ...] = (
 )
 """Corners of each marker, y downwards; without any it is a circle."""
 
+GREY = 6
+"""The style of what has no colour of its own."""
+
 SERIES = len(COLOURS)
 """So many can be told apart."""
 

@@ -52,7 +52,7 @@ def attainment(study: Study, designs: Sequence[Design]) -> Chart:
     return _without(head, "the SLO has no term on single requests")
   panel = Panel(
       x=RATE, y=Axis(label="requests that kept the SLO (%)", low=0, high=103),
-      marks=lines, title=slolines.sentence(study.slo),
+      marks=lines,
       limits=(Limit(along="y", at=100 * level, label=f"{level:.0%}"),),
   )
   return _with(head, [panel], designs)

@@ -42,7 +42,8 @@ def verdict_of(study: Study) -> Verdict | None:
     return None
   ratio, said = _ratio(study, best)
   doubted = any(found.at.doubtful for found in best[:2])
-  decided = not said and not doubted and len(best) > 1 and best[0].value > 0
+  kept = best[0].value > 0 and bool(best[0].at.met())
+  decided = kept and not said and not doubted and len(best) > 1
   return Verdict(
       found=tuple(best), ratio=ratio, decided=decided,
       headline=_headline(study, best, said),
@@ -61,6 +62,8 @@ def _ratio(study: Study, best: Sequence[Goodput]) -> tuple[str, str]:
     if len(best) == 1:
       return "", "only one strategy was run"
     base = best[1]
+  if not base.value:
+    return "", f"{base.design.label} had no good request"
   words, said = _compared(study, first, base)
   return f"{words} of {base.design.label}", said
 
@@ -114,8 +117,14 @@ def _headline(study: Study, best: Sequence[Goodput], said: str) -> str:
   first = best[0]
   if not first.value:
     return "No strategy kept the SLO at any load tried."
+  if not any(found.at.met() for found in best):
+    return (
+        "No strategy kept the SLO at this load;"
+        f" {first.design.label} has the most good requests per chip."
+    )
   if len(best) == 1:
-    return f"{first.design.label} alone was judged."
+    designs = f" of {len(study.designs)} designs" * (len(study.designs) > 1)
+    return f"{first.design.label}, best{designs}: no other strategy was judged."
   words = f"{first.design.label} has the highest goodput per chip"
   return f"{words}, but: {said}." if said else f"{words}."
 

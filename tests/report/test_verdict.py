@@ -1,0 +1,137 @@
+"""Verdicts say what the runs decide, and no more."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from pdjax import config
+from pdjax.report.record import Record
+from pdjax.report.study import studies_of
+from pdjax.report.verdict import verdict_of
+
+LEVEL = 0.9
+
+
+def run(kind, rate, share, seed=0, profile=None, goodput=None, **said):
+  """A run of two chips with this share of good requests."""
+  split = "1P1D" if kind == "disaggregated" else "2C"
+  summary = {
+      "kind": "simulated", "chips": 2, "slo_attainment": share,
+      "slo_met": share >= LEVEL, "doubtful": False,
+      "request_goodput_per_chip": goodput or share * rate / 2,
+  }
+  for anchor in ("prefill_sampled", "kv_landed", "first_decode"):
+    summary |= {
+        f"slo_met_{anchor}": share >= LEVEL, f"slo_attainment_{anchor}": share,
+    }
+  slo = {
+      "terms": [["ttft", "value", "request", 1.0]], "join": "all",
+      "attainment": LEVEL,
+  }
+  return Record(
+      label=f"{split} rate={rate} seed={seed}", folder=Path(f"{kind}{rate}"),
+      asked=config.Run(strategy=config.Strategy(kind=kind)),
+      summary=summary | said,
+      conditions={
+          "contract": {"slo": slo, "rate_per_s": rate, "cost_profile": profile},
+          "design": {"split": split}, "notes": [],
+      },
+      config={"workload": {"rate": rate, "seed": seed},
+              "strategy": {"kind": kind}},
+  )
+
+
+def verdict(*runs):
+  (study,) = studies_of(runs)
+  return verdict_of(study)
+
+
+def sweep(kind, shares, **said):
+  return [
+      run(kind, 10.0 * (n + 1), share, **said)
+      for n, share in enumerate(shares)
+  ]
+
+
+def test_rates_bracket_the_goodput_and_the_ratio():
+  told = verdict(
+      *sweep("chunked", (1, 0.8, 0.5, 0.1)),
+      *sweep("disaggregated", (1, 1, 0.95, 0.3)),
+  )
+  assert told.decided and told.headline.startswith("1P1D has the highest")
+  assert [(g.value, g.low, g.high) for g in told.found] == [
+      (15, 15, 20), (5, 5, 10),
+  ]
+  assert told.ratio.startswith("3.00x [1.50, 4.00]")
+
+
+@pytest.mark.parametrize("shares, rival, said", [
+    ((1, 1, 0.5), (1, 0.5, 0.1), "too far apart"),
+    ((1, 1, 1), (1, 0.5, 0.1), "not bracketed"),
+    ((1, 1, 0.5), (0.5, 0.1, 0.1), "had no good request"),
+])
+def test_what_rates_leave_open_is_said(shares, rival, said):
+  told = verdict(*sweep("disaggregated", shares), *sweep("chunked", rival))
+  assert not told.decided and said in told.headline
+
+
+def test_one_seed_is_no_evidence_and_nine_are():
+  alone = verdict(run("chunked", 10, 0.92), run("disaggregated", 10, 0.97))
+  assert not alone.decided and "one seed" in alone.headline
+  runs = [
+      run(kind, 10, share + 0.002 * (seed % 3), seed)
+      for seed in range(9)
+      for kind, share in (("chunked", 0.6), ("disaggregated", 0.95))
+  ]
+  assert verdict(*runs).decided
+
+
+def test_a_difference_within_the_costs_uncertainty_decides_nothing():
+  runs = [
+      run(kind, 10, share + 0.001 * (seed % 3), seed, "analytical: +-20 %")
+      for seed in range(9)
+      for kind, share in (("chunked", 0.91), ("disaggregated", 0.98))
+  ]
+  told = verdict(*runs)
+  assert not told.decided and "at this fidelity" in told.headline
+  plain = [dataclasses.replace(r, conditions={
+      **r.conditions, "contract": {**r.contract, "cost_profile": None},
+  }) for r in runs]
+  assert verdict(*plain).decided
+
+
+def test_flagged_runs_and_missed_slos_are_said():
+  flagged = verdict(
+      *sweep("disaggregated", (1, 1, 1, 0.1), doubtful=True),
+      *sweep("chunked", (1, 0.5, 0.4, 0.1)),
+  )
+  assert not flagged.decided
+  assert any("rests on flagged runs of 1P1D" in r for r in flagged.reservations)
+  missed = verdict(run("chunked", 10, 0.2), run("disaggregated", 10, 0.3))
+  assert missed.headline.startswith("No strategy kept the SLO")
+
+
+def test_another_anchor_may_flip_it():
+  runs = sweep("disaggregated", (1, 1, 1, 0.1)) + sweep(
+      "chunked", (1, 1, 0.5, 0.1)
+  )
+  late = [
+      dataclasses.replace(r, summary={
+          **r.summary, "slo_met_first_decode": False,
+      }) if r.asked.strategy.kind == "disaggregated" else r
+      for r in runs
+  ]
+  assert not any("flips" in r for r in verdict(*runs).reservations)
+  flipped = verdict(*late).reservations
+  assert any("at first_decode, 2C is the best" in r for r in flipped)
+
+
+def test_measured_and_simulated_runs_never_share_a_study():
+  runs = [run("chunked", 10, 1), run("disaggregated", 10, 1)]
+  runs[1] = dataclasses.replace(
+      runs[1], summary={**runs[1].summary, "kind": "measured"}
+  )
+  assert [study.kind for study in studies_of(runs)] == [
+      "measured", "simulated",
+  ]
