@@ -189,6 +189,22 @@ def _roles(run: Run) -> Iterator[str]:
     )
 
 
+def _adaptive(run: Run) -> Iterator[str]:
+  """Its budget follows a limit and what steps are expected to take."""
+  if run.strategy.kind != "adaptive_chunk":
+    return
+  if run.slo.tpot_s is None:
+    yield (
+        "slo.tpot_s: adaptive_chunk needs it: a step may take no longer, or"
+        " use strategy.kind='chunked'"
+    )
+  if run.backend.kind == "jax" and run.strategy.step_costs is None:
+    yield (
+        "strategy.step_costs: adaptive_chunk on real devices needs the file of"
+        " a calibration (`python -m pdjax.calibrate`)"
+    )
+
+
 def _split_text(run: Run) -> str:
   if run.cluster.pools is None:
     return run.cluster.split
@@ -256,6 +272,7 @@ CHECKS: tuple[Check, ...] = (
     _workers,
     _roles_of_degrees,
     _roles,
+    _adaptive,
     _chip_said,
     _whole_pages,
     _end_tokens,

@@ -15,8 +15,8 @@ from pdjax.layout import Layout
 Role = Literal["P", "D", "C"]
 
 BUILTIN_STRATEGIES = (
-    "continuous", "static", "chunked", "disaggregated", "conditional",
-    "vllm_v1",
+    "continuous", "static", "chunked", "adaptive_chunk", "disaggregated",
+    "conditional", "vllm_v1",
 )
 HANDING_OVER = ("disaggregated", "conditional")
 """Those that need workers of roles P and D."""
@@ -191,15 +191,19 @@ class TransferPlan:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Strategy:
   kind: str = "continuous"
-  """continuous, static, chunked, disaggregated, conditional, vllm_v1, or
-  `module:factory`."""
+  """continuous, static, chunked, adaptive_chunk, disaggregated, conditional,
+  vllm_v1, or `module:factory`."""
   priority: Literal["prefill_first", "decode_first"] | None = None
   """Whether decodes wait while continuous batching takes prompts in, or share
   the step with them; default prefill_first."""
   chunk_size: int | None = None
   """Token budget of a step. chunked: default 512. vllm_v1: default 2048.
+  adaptive_chunk: the largest, default 2048.
   disaggregated, conditional: of steps with prompts, default none (whole
   prompts)."""
+  step_costs: str | None = None
+  """adaptive_chunk: path of a calibration (`pdjax.calibrate`) that says what
+  steps take; None: the simulator's own costs. Real devices need one."""
   local_prompt_tokens: int | None = None
   """conditional: prompts with at most so many uncached tokens are prefilled on
   the decode worker; default 512."""

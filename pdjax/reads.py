@@ -69,7 +69,9 @@ def _lengths(name: str, *kinds: str) -> Callable[[Run], bool]:
 _READS = (
     _Reads(
         ("strategy.chunk_size", "cluster.pools.chunk_size"),
-        _builtin("chunked", "vllm_v1", *config.HANDING_OVER),
+        _builtin(
+            "chunked", "adaptive_chunk", "vllm_v1", *config.HANDING_OVER
+        ),
         "only chunked prefill cuts prompts",
     ),
     _Reads(
@@ -81,6 +83,11 @@ _READS = (
         ("strategy.max_num_batched_tokens",),
         _builtin("continuous", "static", *config.HANDING_OVER),
         "chunked prefill is bounded by strategy.chunk_size",
+    ),
+    _Reads(
+        ("strategy.step_costs",),
+        lambda run: run.strategy.kind == "adaptive_chunk",
+        "only adaptive_chunk asks what a step would take",
     ),
     _Reads(
         ("strategy.local_prompt_tokens", "strategy.local_prefix_share"),
@@ -364,6 +371,8 @@ def _hands_over(run: Run) -> bool:
   return _moves_pages(run) and {"P", "D"} <= roles_of(run)
 
 
+_IMPLIED_CHUNKS = {"chunked": 512, "adaptive_chunk": 2048, "vllm_v1": 2048}
+
 _IMPLIED: dict[str, Callable[[Run], Any]] = {
     "strategy.priority": (
         lambda run: (
@@ -371,12 +380,12 @@ _IMPLIED: dict[str, Callable[[Run], Any]] = {
         )
     ),
     "strategy.chunk_size": (
-        lambda run: {"chunked": 512, "vllm_v1": 2048}.get(run.strategy.kind)
+        lambda run: _IMPLIED_CHUNKS.get(run.strategy.kind)
     ),
     "strategy.max_num_batched_tokens": (
         lambda run: (
             None
-            if run.strategy.kind in ("chunked", "vllm_v1")
+            if run.strategy.kind in _IMPLIED_CHUNKS
             else config.WHOLE_PROMPT_TOKENS
         )
     ),

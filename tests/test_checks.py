@@ -59,12 +59,19 @@ def test_a_good_run_has_no_problem():
          "cluster.pools[0].count: must be from 1 to 1024, got 0"),
         ({"strategy": {"kind": "chunkd"}},
          "strategy.kind: unknown strategy 'chunkd'; allowed: continuous,"
-         " static, chunked, disaggregated, conditional, vllm_v1, or"
-         " 'module:factory'; did you mean 'chunked'?"),
+         " static, chunked, adaptive_chunk, disaggregated, conditional,"
+         " vllm_v1, or 'module:factory'; did you mean 'chunked'?"),
         ({"strategy": {"router": "prefix_aware"}},
          "strategy.router: 'prefix_aware' would change nothing while"
          " strategy.prefix_cache is off; use 'least_outstanding_tokens', or"
          " turn it on"),
+        ({"strategy": {"kind": "adaptive_chunk"}},
+         "slo.tpot_s: adaptive_chunk needs it: a step may take no longer, or"
+         " use strategy.kind='chunked'"),
+        ({"strategy": {"kind": "adaptive_chunk"}, "backend": {"kind": "jax"},
+          "slo": {"tpot_s": 0.1}},
+         "strategy.step_costs: adaptive_chunk on real devices needs the file of"
+         " a calibration (`python -m pdjax.calibrate`)"),
         ({"strategy": {"kind": "disaggregated"}},
          "cluster.split: disaggregated runs on workers of role P and D, such"
          " as '2P2D'; got '1C'"),

@@ -14,10 +14,11 @@ from pdjax.config import Run
 from pdjax.events import Arrived, Log
 from pdjax.metrics.requests import RequestTable, request_table
 from pdjax.schedule.loop import serve
-from pdjax.schedule.setup import policy_of, world_of
+from pdjax.schedule.setup import world_of
 from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.fittedcost import FittedCost
 from pdjax.simulate.links import Link
+from pdjax.simulate.stepcosts import policy_for
 from pdjax.workload.clients import Open
 
 FIGURES = tuple(
@@ -65,7 +66,7 @@ def simulate_again(
       [link] * workers,
       dispatch_ahead=run.engine.dispatch_ahead,
   )
-  return serve(policy_of(run), backend, world_of(run, pool_pages))
+  return serve(policy_for(run), backend, world_of(run, pool_pages))
 
 
 def compare(

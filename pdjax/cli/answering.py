@@ -21,8 +21,9 @@ from pdjax.models import checkpoint
 from pdjax.models.sizes import spec_of
 from pdjax.models.tokenizer import Tokenizer, end_ids_of
 from pdjax.schedule.loop import serve
-from pdjax.schedule.setup import policy_of, world_of
+from pdjax.schedule.setup import world_of
 from pdjax.schedule.world import World
+from pdjax.simulate.stepcosts import policy_for
 from pdjax.workload.workload import Workload
 
 _TITLE_CHARACTERS = 60
@@ -65,7 +66,7 @@ def answer(
       progress=Throttle(tell),
   ) as backend, uncollected():
     world = world_of(run, capacity.pool_pages_of(run))
-    log = serve(policy_of(run), backend, world, watch)
+    log = serve(policy_for(run), backend, world, watch)
     check_laws(world, workload)
     tell(_summary(run, log, backend.conditions))
     return _computed(run, backend.gaps.values())

@@ -17,8 +17,9 @@ from pdjax.engine.backend import EngineBackend
 from pdjax.metrics.provenance import now, provenance
 from pdjax.models.sizes import spec_of
 from pdjax.schedule.loop import serve
-from pdjax.schedule.setup import policy_of, world_of
+from pdjax.schedule.setup import world_of
 from pdjax.simulate.fittedcost import Padding
+from pdjax.simulate.stepcosts import policy_for
 from pdjax.sweep import jsonfile
 from pdjax.workload.build import build
 from pdjax.workload.prompts import token_ids
@@ -71,8 +72,8 @@ def _surveyed(
   for name, load in survey(build(run.workload), most):
     engine.reset(load, token_ids(load, None, vocab, 0))
     with uncollected():
-      log = serve(policy_of(run), engine, world_of(run, pool_pages))
-    seen = observe(log, policy_of(run), world_of(run, pool_pages))
+      log = serve(policy_for(run), engine, world_of(run, pool_pages))
+    seen = observe(log, policy_for(run), world_of(run, pool_pages))
     steps += seen.steps
     transfers += seen.transfers
     say(f"{name}: {len(seen.steps)} steps, {len(seen.transfers)} transfers")

@@ -21,8 +21,9 @@ from pdjax.events import Log
 from pdjax.metrics.provenance import now, provenance
 from pdjax.metrics.requests import RequestTable, table_of, write_requests
 from pdjax.schedule.loop import serve
-from pdjax.schedule.setup import policy_of, world_of
+from pdjax.schedule.setup import world_of
 from pdjax.schedule.world import World
+from pdjax.simulate.stepcosts import policy_for
 from pdjax.sweep import devices, jsonfile
 from pdjax.timeline import activity, gauges, perfetto
 from pdjax.userscode import to_the_end
@@ -63,7 +64,7 @@ def run_cell(run: Run, folder: Path, progress: Say) -> None:
     world = world_of(run, plant.pool_pages)
     watch = Watch(len(workload.requests), progress)
     with uncollected():
-      log = serve(policy_of(run), plant.backend, world, watch)
+      log = serve(policy_for(run), plant.backend, world, watch)
     check_laws(world, workload)
     made_by = provenance(
         started=started_at, folder=folder, devices=plant.devices
@@ -143,7 +144,7 @@ def _write_trace(run: Run, plant: Plant, log: Log, folder: Path) -> None:
   world = world_of(run, plant.pool_pages)
   perfetto.write(
       folder / perfetto.FILE, activity.activity_of(log, names),
-      gauges.gauges_of(log, policy_of(run), world),
+      gauges.gauges_of(log, policy_for(run), world),
   )
 
 

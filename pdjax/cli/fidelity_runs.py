@@ -21,11 +21,12 @@ from pdjax.events import Log
 from pdjax.metrics.requests import RequestTable, table_of
 from pdjax.metrics.summary import summarize
 from pdjax.models.sizes import spec_of
-from pdjax.schedule.setup import policy_of, world_of
+from pdjax.schedule.setup import world_of
 from pdjax.simulate.fittedcost import PRICES, FittedCost
 from pdjax.simulate.links import Link
 from pdjax.simulate.profiles import files
 from pdjax.simulate.profiles.calibrated import Calibration
+from pdjax.simulate.stepcosts import policy_for
 from pdjax.sweep import jsonfile
 
 RATES = ("output_throughput", "slo_attainment", "request_goodput")
@@ -49,7 +50,7 @@ class Measured:
 
   def observe(self) -> Observer:
     return observe(
-        self.log, policy_of(self.run), world_of(self.run, self.pool_pages)
+        self.log, policy_for(self.run), world_of(self.run, self.pool_pages)
     )
 
 

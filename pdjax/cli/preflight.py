@@ -18,9 +18,10 @@ from pdjax.layout import Layout
 from pdjax.metrics import slo
 from pdjax.models import checkpoint, spec_json
 from pdjax.models.sizes import spec_of
-from pdjax.schedule.setup import factory_of, policy_of
+from pdjax.schedule.setup import factory_of
 from pdjax.simulate import chips
 from pdjax.simulate.cluster import cluster_of
+from pdjax.simulate.stepcosts import policy_for, step_costs_of
 from pdjax.sweep import jsonfile
 from pdjax.unknown import look, told
 
@@ -36,6 +37,9 @@ def inputs_of(run: Run) -> tuple[str, ...]:
   if run.backend.costs not in config.NAMED_COSTS:
     costs = inputfile.path_of(run.backend.costs)
     hashes.append(f"costs {inputfile.sha256_of(costs)}")
+  if run.strategy.step_costs is not None:
+    told_costs = inputfile.path_of(run.strategy.step_costs)
+    hashes.append(f"step costs {inputfile.sha256_of(told_costs)}")
   return tuple(hashes)
 
 
@@ -112,7 +116,7 @@ def _policy(run: Run) -> Iterable[str]:
   if ":" not in run.strategy.kind:
     return ()
   look(*run.strategy.options.values())  # before they are given to a factory
-  return refusals(lambda: policy_of(run))
+  return refusals(lambda: policy_for(run))
 
 
 # Model and workers. -----------------------------------------------------------
@@ -137,6 +141,12 @@ def _laid_out(name: str, *given: str) -> Check:
     yield from of_each_pool(run, name, fits)
 
   return _simulated(check)
+
+
+def _step_costs(run: Run) -> Iterable[str]:
+  if run.strategy.step_costs is None:
+    return ()
+  return refusals(lambda: step_costs_of(run))
 
 
 def _positions(run: Run) -> Iterator[str]:
@@ -164,6 +174,7 @@ CHECKS: tuple[Check, ...] = (
     _laid_out("tp"),
     _laid_out("pp"),
     _laid_out("ep", "tp", "dp"),
+    _step_costs,
     *requests.CHECKS,
     _positions,
     _simulated(_cluster),

@@ -38,14 +38,15 @@ def replay_run(folder: Path):
   from pdjax.cli.plant import pool_pages_of
   from pdjax.eventfile import EventFileError, read_log
   from pdjax.schedule.replay import replay
-  from pdjax.schedule.setup import policy_of, world_of
+  from pdjax.schedule.setup import world_of
+  from pdjax.simulate.stepcosts import policy_for
 
   run = _config(folder / "config.json")
   try:
     log = read_log(folder / "events.parquet")
   except EventFileError as error:
     raise ConfigError([str(error)]) from error
-  policy, world = policy_of(run), world_of(run, pool_pages_of(run))
+  policy, world = policy_for(run), world_of(run, pool_pages_of(run))
   with to_the_end(f"{folder}: {run.strategy.kind!r}"):
     return replay(log, policy, world)
 

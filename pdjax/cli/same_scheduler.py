@@ -17,7 +17,8 @@ from pdjax.config import Run
 from pdjax.events import Log
 from pdjax.metrics.requests import table_of
 from pdjax.schedule.replay import replay
-from pdjax.schedule.setup import policy_of, world_of
+from pdjax.schedule.setup import world_of
+from pdjax.simulate.stepcosts import policy_for
 from pdjax.sweep import jsonfile
 
 Say = Callable[[str], None]
@@ -53,7 +54,7 @@ def _prove(runs: Sequence[Measured], say: Say) -> None:
 
 def _replay(one: Measured, say: Say) -> None:
   world = world_of(one.run, one.pool_pages)
-  result = replay(one.log, policy_of(one.run), world)
+  result = replay(one.log, policy_for(one.run), world)
   say(
       f"  {one.label:<20} replayed: {result.identical} of {result.commands}"
       f" commands identical {result.difference}".rstrip()

@@ -5,7 +5,8 @@ yields at most one `Step`. It is asked whenever a worker is free and something
 about it has changed, and while a decode run could be joined by someone.
 """
 
-from collections.abc import Generator, Iterator
+import bisect
+from collections.abc import Callable, Generator, Iterator
 from typing import Protocol
 
 from pdjax.events import UNTIL_INTERRUPTED, Command, Preempt, Reserve, Step
@@ -110,10 +111,7 @@ class Chunked:
     budget_tokens = worker.spec.chunk_size - len(decodes)
     offered = candidates(worker, world)
     chunks = yield from chunks_within(budget_tokens, offered, worker)
-    if chunks:
-      yield Step(worker.id, prefill=chunks, decode=decodes)
-    elif decodes:
-      yield Step(worker.id, decode=decodes, repeats=UNTIL_INTERRUPTED)
+    yield from one_pass(worker, chunks, decodes)
 
 
 class ByWorker:
@@ -167,6 +165,33 @@ def chunks_within(
     chunks.append((progress.id, tokens))
     budget_tokens -= tokens
   return tuple(chunks)
+
+
+def one_pass(
+    worker: Worker,
+    chunks: tuple[tuple[int, int], ...],
+    decodes: tuple[int, ...],
+) -> Iterator[Step]:
+  """Chunks beside the decodes, or else a run of the decodes, or nothing."""
+  if chunks:
+    yield Step(worker.id, prefill=chunks, decode=decodes)
+  elif decodes:
+    yield Step(worker.id, decode=decodes, repeats=UNTIL_INTERRUPTED)
+
+
+def largest(most: int, holds: Callable[[int], bool]) -> int:
+  """The largest number up to `most` for which `holds`, or 0.
+
+  It must hold for all numbers below one for which it holds.
+
+  >>> largest(100, lambda number: number < 37)
+  36
+  """
+  if holds(most):
+    return most
+  return bisect.bisect_left(
+      range(1, most), True, key=lambda number: not holds(number)
+  )
 
 
 def make_room(

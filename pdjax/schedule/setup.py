@@ -12,12 +12,13 @@ from pdjax.config import (
   ConfigError,
   Pool,
   Run,
-  Strategy,
   most_seqs,
   pools_of,
 )
+from pdjax.schedule.adaptive import AdaptiveChunk
 from pdjax.schedule.batching import Batching, ByWorker, Continuous, Static
 from pdjax.schedule.conditional import Conditional
+from pdjax.schedule.cost import StepCost
 from pdjax.schedule.loop import Policy
 from pdjax.schedule.placement import Colocated, Disaggregated, Placement
 from pdjax.schedule.policies import (
@@ -65,20 +66,27 @@ def world_of(run: Run, pool_pages: Sequence[int]) -> World:
   return World(specs)
 
 
-def policy_of(run: Run) -> Policy:
+def policy_of(run: Run, costs: Sequence[StepCost] = ()) -> Policy:
   """The strategy's policy, fresh.
 
+  Args:
+    costs: of steps, by worker; `simulate.stepcosts` makes those of a config.
+
   Raises:
-    ConfigError: a user's module cannot be imported or is no policy.
+    ConfigError: a user's module cannot be imported or is no policy; the
+      strategy asks for costs and there are none.
   """
   strategy = run.strategy
   if ":" in strategy.kind:
     return _users_policy(run)
-  return Composed(placement_of(run), *rule_of(strategy))
+  return Composed(placement_of(run), *rule_of(run, costs))
 
 
-def rule_of(strategy: Strategy) -> tuple[Batching, Joins]:
+def rule_of(
+    run: Run, costs: Sequence[StepCost] = ()
+) -> tuple[Batching, Joins]:
   """A built-in strategy's batching rule, and who joins its runs."""
+  strategy = run.strategy
   if strategy.kind == "static":
     return Static(), nobody_joins
   if strategy.kind == "continuous":
@@ -86,7 +94,18 @@ def rule_of(strategy: Strategy) -> tuple[Batching, Joins]:
     return Continuous(decode_first=decode_first), head_joins
   if strategy.kind == "vllm_v1":
     return VllmV1(), head_joins
+  if strategy.kind == "adaptive_chunk":
+    return _adaptive(run, costs), head_joins
   return ByWorker(), head_joins
+
+
+def _adaptive(run: Run, costs: Sequence[StepCost]) -> AdaptiveChunk:
+  limit_s = run.slo.tpot_s
+  if not costs or limit_s is None:
+    raise ConfigError([
+        "strategy.kind: adaptive_chunk needs step costs and slo.tpot_s"
+    ])
+  return AdaptiveChunk(costs, round(limit_s * 10**12))
 
 
 def placement_of(run: Run) -> Placement:

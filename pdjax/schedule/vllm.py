@@ -9,9 +9,9 @@ prompts, which is off by default.
 
 from collections.abc import Generator, Iterator
 
-from pdjax.events import UNTIL_INTERRUPTED, Command, Preempt, Step
+from pdjax.events import Command, Preempt
 from pdjax.request import Progress
-from pdjax.schedule.batching import candidates, chunks_within
+from pdjax.schedule.batching import candidates, chunks_within, one_pass
 from pdjax.schedule.worker import Worker
 from pdjax.schedule.world import World
 
@@ -32,10 +32,7 @@ class VllmV1:
     running = [*worker.prefilling.values()]
     offered = iter(running) if preempted else candidates(worker, world)
     chunks = yield from chunks_within(budget_tokens, offered, worker)
-    if chunks:
-      yield Step(worker.id, prefill=chunks, decode=decodes)
-    elif decodes:
-      yield Step(worker.id, decode=decodes, repeats=UNTIL_INTERRUPTED)
+    yield from one_pass(worker, chunks, decodes)
 
 
 def _make_room(worker: Worker) -> Generator[Command, None, bool]:

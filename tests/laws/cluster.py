@@ -6,24 +6,32 @@ from collections.abc import Mapping
 from hypothesis import strategies as st
 
 from pdjax.clients import Clients
-from pdjax.config import Backend, Cluster, Model, Run, Strategy
+from pdjax.config import SLO, Backend, Cluster, Model, Run, Strategy
 from pdjax.events import Log, Step, StepEnded
 from pdjax.request import Request
 from pdjax.schedule.loop import serve
-from pdjax.schedule.setup import policy_of, world_of
+from pdjax.schedule.setup import world_of
 from pdjax.schedule.world import World
 from pdjax.segments import elapsed_ps
 from pdjax.simulate.cluster import cluster_of
+from pdjax.simulate.stepcosts import policy_for
 from pdjax.window import Window
 from pdjax.workload.clients import Behaviour, clients_of
 
 US = 10**6
 """Picoseconds in a microsecond: steps of these clusters take thousands."""
 
+STEP_LIMIT_S = 0.0117
+"""Of adaptive chunks: passed by some chunks of these clusters, kept by others.
+"""
+
 BLOCK_TOKENS = 12
 """No multiple of a page, so some pages lie in two blocks."""
 
-COLOCATED = ("continuous", "decode first", "static", "chunked", "vllm_v1")
+COLOCATED = (
+    "continuous", "decode first", "static", "chunked", "adaptive_chunk",
+    "vllm_v1",
+)
 KINDS = (
     *COLOCATED, "disaggregated", "chunked prefill on P", "conditional",
     "conditional, chunked",
@@ -51,7 +59,7 @@ def run_config(
   settings = {
       "kind": names.get(kind, kind),
       "priority": "decode_first" if kind == "decode first" else None,
-      "chunk_size": 32 if "chunked" in kind or kind == "vllm_v1" else None,
+      "chunk_size": 32 if "chunk" in kind or kind == "vllm_v1" else None,
       "max_num_batched_tokens": 200,
       "local_prompt_tokens": 60 if "conditional" in kind else None,
       **strategy,
@@ -69,6 +77,7 @@ def run_config(
           reserve_pages=reserve_pages,
       ),
       strategy=Strategy(**settings),
+      slo=SLO(tpot_s=STEP_LIMIT_S) if kind == "adaptive_chunk" else base.slo,
       engine=dataclasses.replace(base.engine, dispatch_ahead=dispatch_ahead),
   )
 
@@ -188,7 +197,7 @@ def serve_load(
   world = world_of(run, cluster.pool_pages)
   backend = cluster.backend(load.clients(), load.output_tokens)
   watch = watch or (lambda event, world: None)
-  return serve(policy or policy_of(run), backend, world, watch), world
+  return serve(policy or policy_for(run), backend, world, watch), world
 
 
 def token_times(log: Log) -> dict[int, list[int]]:

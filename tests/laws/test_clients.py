@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pdjax.events import Abort, Arrived, Cancelled, Fail, StepEnded
 from pdjax.request import State
 from pdjax.schedule.replay import replay
-from pdjax.schedule.setup import policy_of
+from pdjax.simulate.stepcosts import policy_for
 from pdjax.window import Window
 from pdjax.workload.clients import Behaviour
 from tests.laws.cluster import (
@@ -57,7 +57,7 @@ def test_loops_conserve_and_replay(run, load, end_ps):
   assert all(progress.ended for progress in world.progress.values())
   for worker in world.workers:
     assert worker.pool.free_pages == worker.spec.pool_pages
-  again = replay(log, policy_of(run), world_for(run))
+  again = replay(log, policy_for(run), world_for(run))
   assert again.identical == again.commands and not again.difference
 
 

@@ -61,6 +61,7 @@ COLOCATED = [
     ("continuous", "strategy.kind", "static"),
     ("chunked", "strategy.kind", "vllm_v1"),
     ("vllm_v1", "strategy.chunk_size", 64),
+    ("adaptive_chunk", "strategy.chunk_size", 64),
     ("continuous", "strategy.prefix_cache", True),
     ("continuous", "strategy.priority", "decode_first"),
     ("static", "strategy.max_num_batched_tokens", 50),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from pdjax.eventfile import read_log, write_log
 from pdjax.events import Log, Reserve, StepEnded
 from pdjax.schedule.replay import replay
-from pdjax.schedule.setup import policy_of
+from pdjax.simulate.stepcosts import policy_for
 from tests.laws.cluster import (
   configs,
   load_of,
@@ -21,7 +21,7 @@ from tests.laws.cluster import (
 @given(configs(), loads())
 def test_every_command_comes_again(run, load):
   log, _ = serve_load(run, load)
-  result = replay(log, policy_of(run), world_for(run))
+  result = replay(log, policy_for(run), world_for(run))
   assert result.identical == result.commands == len(log.commands())
   assert not result.difference
 
@@ -32,14 +32,14 @@ def test_also_from_the_file(tmp_path):
   write_log(log, tmp_path / "events.parquet")
   read = read_log(tmp_path / "events.parquet")
   assert list(read) == list(log)
-  result = replay(read, policy_of(run), world_for(run))
+  result = replay(read, policy_for(run), world_for(run))
   assert result.identical == result.commands > 0 and not result.difference
 
 
 def test_another_policy_diverges_and_says_where():
   run = run_config("chunked")
   log, _ = serve_load(run, load_of((0, 90, 20)))
-  result = replay(log, policy_of(run_config("continuous")), world_for(run))
+  result = replay(log, policy_for(run_config("continuous")), world_for(run))
   assert result.identical < result.commands
   assert "recorded Step" in result.difference
 
@@ -54,5 +54,5 @@ def test_a_log_with_a_hole_diverges(kind):
       skipped = True
       continue
     holed.append(at_ps, entry)
-  result = replay(holed, policy_of(run), world_for(run))
+  result = replay(holed, policy_for(run), world_for(run))
   assert result.difference

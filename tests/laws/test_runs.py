@@ -11,6 +11,7 @@ from pdjax.schedule.cost import StepShape
 from pdjax.schedule.policies import Composed
 from pdjax.schedule.setup import placement_of, rule_of
 from pdjax.simulate.cluster import cluster_of
+from pdjax.simulate.stepcosts import step_costs_of
 from tests.laws.cluster import (
   KINDS,
   configs,
@@ -36,7 +37,7 @@ class SingleSteps:
 
 
 def outcome(run, load, change=lambda rule: rule):
-  rule, joins = rule_of(run.strategy)
+  rule, joins = rule_of(run, step_costs_of(run))
   policy = Composed(placement_of(run), change(rule), joins)
   log, world = serve_load(run, load, policy)
   fates = {

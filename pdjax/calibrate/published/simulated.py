@@ -3,9 +3,10 @@
 from pdjax.config import Run
 from pdjax.metrics.requests import RequestTable, request_table
 from pdjax.schedule.loop import serve
-from pdjax.schedule.setup import policy_of, world_of
+from pdjax.schedule.setup import world_of
 from pdjax.simulate.cluster import cluster_of
 from pdjax.simulate.scalars import Scalars
+from pdjax.simulate.stepcosts import policy_for
 from pdjax.workload.build import build
 
 
@@ -17,5 +18,5 @@ def simulated(run: Run, scalars: Scalars | None = None) -> RequestTable:
   """
   workload, cluster = build(run.workload), cluster_of(run, scalars)
   backend = cluster.backend(workload.clients(), workload.output_tokens)
-  log = serve(policy_of(run), backend, world_of(run, cluster.pool_pages))
+  log = serve(policy_for(run), backend, world_of(run, cluster.pool_pages))
   return request_table(log)

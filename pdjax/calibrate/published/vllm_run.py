@@ -19,9 +19,10 @@ from pdjax.config import Cluster, Model, Run, Strategy
 from pdjax.metrics.requests import RequestTable, request_table
 from pdjax.request import Request
 from pdjax.schedule.loop import serve
-from pdjax.schedule.setup import policy_of, world_of
+from pdjax.schedule.setup import world_of
 from pdjax.simulate.cluster import cluster_of
 from pdjax.simulate.scalars import Scalars
+from pdjax.simulate.stepcosts import policy_for
 from pdjax.workload.workload import Workload
 
 _PS_PER_S = 10**12
@@ -46,7 +47,7 @@ class VllmRun:
     load = self.workload
     backend = cluster.backend(load.clients(), load.output_tokens)
     world = world_of(self.run, cluster.pool_pages)
-    return request_table(serve(policy_of(self.run), backend, world))
+    return request_table(serve(policy_for(self.run), backend, world))
 
 
 def read(folder: Path, name: str, *, preset: str, chip: str) -> VllmRun:

@@ -44,15 +44,15 @@ def profiled(path: str, analytical: AnalyticalCost) -> ProfiledCost:
   return ProfiledCost(found, analytical, _name(file))
 
 
-def calibration(path: str) -> Calibration:
-  """The calibration at `path`.
+def calibration(path: str, field: str = _FIELD) -> Calibration:
+  """The calibration at `path`, named by a field of a config.
 
   Raises:
     ConfigError: there is none.
   """
-  found = _read(inputfile.path_of(path))
+  found = _read(inputfile.path_of(path), field)
   if not isinstance(found, Calibration):
-    raise _refused(path, "a published profile, not a calibration")
+    raise _refused(path, "a published profile, not a calibration", field)
   return found
 
 
@@ -73,9 +73,11 @@ def _name(file: Path) -> str:
   return f"{file.name} sha256 {inputfile.sha256_of(file)}"
 
 
-def _read(path: Path) -> dict[tuple[str, int], StepTimes] | Calibration:
+def _read(
+    path: Path, field: str = _FIELD
+) -> dict[tuple[str, int], StepTimes] | Calibration:
   if reason := inputfile.refusal(str(path)):
-    raise _refused(str(path), reason)
+    raise _refused(str(path), reason, field)
   try:
     text = path.read_text()
     if text.lstrip().startswith("{"):
@@ -90,8 +92,9 @@ def _read(path: Path) -> dict[tuple[str, int], StepTimes] | Calibration:
         "neither a calibration, nor a profile of DistServe (JSON) or of"
         " Splitwise (CSV):"
         f" {type(error).__name__}: {error}",
+        field,
     ) from error
 
 
-def _refused(path: str, reason: str) -> ConfigError:
-  return ConfigError([f"{_FIELD}: {path}: {reason}"])
+def _refused(path: str, reason: str, field: str = _FIELD) -> ConfigError:
+  return ConfigError([f"{field}: {path}: {reason}"])
