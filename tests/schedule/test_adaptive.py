@@ -13,6 +13,7 @@ from pdjax.segments import Segment
 from tests.laws.cluster import load_of, run_config, serve_load
 from tests.schedule.worlds import arrive, end_step, world_of
 
+
 class PerToken:
   """A pass takes 10 a prompt token, 1 an attended token, and counts."""
 
