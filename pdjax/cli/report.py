@@ -7,7 +7,6 @@ it says itself what it was made from.
 
 import hashlib
 import os
-import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -193,7 +192,7 @@ def _report(found: Results):
       failed=found.failed, search=found.search,
       more_studies=len(studies) - len(shown),
       figures=[figures_of(study, rooflines.chart) for study in shown],
-      command=f"python -m pdjax.report {shlex.quote(str(found.folder))}",
+      folder=found.folder,
       made_from=_made_from(found),
   )
 

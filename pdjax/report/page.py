@@ -4,8 +4,10 @@ import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
+from pdjax.metrics.provenance import repeat_command
 from pdjax.report import marks, runtable, slolines, svg
 from pdjax.report.chart import Chart, Panel
 from pdjax.report.figures import Figures
@@ -30,9 +32,15 @@ class Report:
   search: Search | None = None
   more_studies: int = 0
   """Studies that are in the table alone."""
-  command: str = ""
-  """Makes the report again, with figures for print."""
+  folder: Path = Path()
+  """Of the results; the page's commands are for it as the current one."""
   made_from: str = ""
+
+  def repeat(self, record: Record) -> str:
+    """The command that does a run again."""
+    inside = record.folder.is_relative_to(self.folder)
+    folder = record.folder.relative_to(self.folder) if inside else record.folder
+    return repeat_command(folder)
 
   def named_charts(self) -> Iterator[tuple[str, Chart]]:
     """All that show something, with the names of their files."""
