@@ -16,9 +16,9 @@ Role = Literal["P", "D", "C"]
 
 BUILTIN_STRATEGIES = (
     "continuous", "static", "chunked", "adaptive_chunk", "disaggregated",
-    "conditional", "vllm_v1",
+    "conditional", "elastic", "vllm_v1",
 )
-HANDING_OVER = ("disaggregated", "conditional")
+HANDING_OVER = ("disaggregated", "conditional", "elastic")
 """Those that need workers of roles P and D."""
 DEGREES = ("tp", "pp", "dp", "ep", "microbatches")
 """Of parallelism within a worker: fields of a pool, and shorthands by role."""
@@ -189,18 +189,31 @@ class TransferPlan:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class RoleChange:
+  """When a worker of an elastic split changes its role."""
+
+  queue_tokens: int = 16384
+  """P lacks workers while each has more prompt tokens than this, waiting or
+  held, and D has room."""
+  window_s: float = 5.0
+  """How long a role must lack workers without a break."""
+  pause_s: float = 20.0
+  """From one change to the next choice at the earliest."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Strategy:
   kind: str = "continuous"
   """continuous, static, chunked, adaptive_chunk, disaggregated, conditional,
-  vllm_v1, or `module:factory`."""
+  elastic, vllm_v1, or `module:factory`."""
   priority: Literal["prefill_first", "decode_first"] | None = None
   """Whether decodes wait while continuous batching takes prompts in, or share
   the step with them; default prefill_first."""
   chunk_size: int | None = None
   """Token budget of a step. chunked: default 512. vllm_v1: default 2048.
   adaptive_chunk: the largest, default 2048.
-  disaggregated, conditional: of steps with prompts, default none (whole
-  prompts)."""
+  disaggregated, conditional, elastic: of steps with prompts, default none
+  (whole prompts)."""
   step_costs: str | None = None
   """adaptive_chunk: path of a calibration (`pdjax.calibrate`) that says what
   steps take; None: the simulator's own costs. Real devices need one."""
@@ -226,6 +239,7 @@ class Strategy:
   ] = "least_outstanding_tokens"
   """Which of several workers gets a request; prefix_aware needs
   `prefix_cache`. See docs/policies.md."""
+  elastic: RoleChange | None = None
   first_token: Literal["at_prefill", "at_handoff"] | None = None
   """When disaggregation releases the first token; default at_prefill."""
   transfer: TransferPlan | None = None

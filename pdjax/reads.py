@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from pdjax import config
-from pdjax.config import Run, TransferPlan, parse_split
+from pdjax.config import RoleChange, Run, TransferPlan, parse_split
 from pdjax.unknown import UNKNOWN, Withheld, known
 from pdjax.window import lasting
 
@@ -88,6 +88,11 @@ _READS = (
         ("strategy.step_costs",),
         lambda run: run.strategy.kind == "adaptive_chunk",
         "only adaptive_chunk asks what a step would take",
+    ),
+    _Reads(
+        ("strategy.elastic",),
+        lambda run: run.strategy.kind == "elastic",
+        "only elastic disaggregation changes roles",
     ),
     _Reads(
         ("strategy.local_prompt_tokens", "strategy.local_prefix_share"),
@@ -391,6 +396,9 @@ _IMPLIED: dict[str, Callable[[Run], Any]] = {
     ),
     "strategy.max_num_seqs": lambda run: config.most_seqs(run.strategy),
     "strategy.prefix_cache": lambda run: run.strategy.kind == "vllm_v1",
+    "strategy.elastic": (
+        lambda run: RoleChange() if run.strategy.kind == "elastic" else None
+    ),
     "strategy.local_prompt_tokens": (
         lambda run: _implied_local(run, config.LOCAL_PROMPT_TOKENS)
     ),

@@ -60,7 +60,7 @@ def test_a_good_run_has_no_problem():
         ({"strategy": {"kind": "chunkd"}},
          "strategy.kind: unknown strategy 'chunkd'; allowed: continuous,"
          " static, chunked, adaptive_chunk, disaggregated, conditional,"
-         " vllm_v1, or 'module:factory'; did you mean 'chunked'?"),
+         " elastic, vllm_v1, or 'module:factory'; did you mean 'chunked'?"),
         ({"strategy": {"router": "prefix_aware"}},
          "strategy.router: 'prefix_aware' would change nothing while"
          " strategy.prefix_cache is off; use 'least_outstanding_tokens', or"

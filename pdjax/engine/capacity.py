@@ -236,7 +236,10 @@ def limits_of(
   room = largest_request_tokens(run)
   lengths = (r.prompt_tokens + r.max_tokens for r in workload.requests)
   fitting = [length for length in lengths if length <= room]
-  sources = {pool.tp for pool in worker_pools(run) if pool.role == "P"}
+  elastic = run.strategy.kind == "elastic"
+  sources = {
+      pool.tp for pool in worker_pools(run) if elastic or pool.role == "P"
+  }
   heads = tuple(sorted({max(tp, spec.num_kv_heads) for tp in sources}))
   pools = zip(worker_pools(run), pool_pages_of(run), strict=True)
   limits = [_limits(run, pool, pages, fitting) for pool, pages in pools]
@@ -272,17 +275,20 @@ def _limits(
 def kinds_of(run: Run, pool: Pool) -> tuple[Kind, ...]:
   """The kinds of pass a worker of this role meets under this strategy.
 
-  A user's policy may do anything, so its workers have them all.
+  A user's policy may do anything, so its workers have them all; of an elastic
+  split, each may come to do what another does.
   """
   roles = {pool.role for pool in worker_pools(run)}
   kinds: list[Kind] = ["prefill"]
   own = ":" in run.strategy.kind
-  if own or pool.role != "P":
+  if own or run.strategy.kind == "elastic" or pool.role != "P":
     kinds.append("decode")
     shared = run.strategy.priority == "decode_first"
     if own or shared or pool.chunk_size is not None:
       kinds.append("mixed")
-  if pool.role == "P":
+  if run.strategy.kind == "elastic":
+    kinds.extend(("gather", "scatter"))
+  elif pool.role == "P":
     kinds.append("gather")
   elif "P" in roles and (own or pool.role == "D"):
     kinds.append("scatter")

@@ -1,6 +1,6 @@
 """Placements: where a request prefills and where it decodes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from pdjax.events import (
@@ -63,17 +63,25 @@ class Disaggregated:
   and came before it, so none starves.
   """
 
-  def __init__(self, prefill_router: Router, decode_router: Router):
+  def __init__(
+      self,
+      prefill_router: Router,
+      decode_router: Router,
+      serving: Callable[[World, str], list[Worker]] = World.with_role,
+  ):
+    """`serving` gives the workers of a role that take new work."""
     self._prefill_router = prefill_router
     self._decode_router = decode_router
+    self._serving = serving
 
   def place(self, event: Event, world: World) -> Iterable[Command]:
     if not isinstance(event, Arrived):
       return end_unwanted(event, world)
     request = event.request
-    if not any(world.could_hold(d, request) for d in world.with_role("D")):
+    decoding = self._serving(world, "D")
+    if not any(world.could_hold(d, request) for d in decoding):
       return (Reject(request.id, "longer than every D worker's pool"),)
-    workers = world.with_role("P")
+    workers = self._serving(world, "P")
     return (route(event, world, workers, self._prefill_router),)
 
   def move(self, world: World) -> Iterable[Command]:
@@ -90,7 +98,7 @@ class Disaggregated:
 
   def _target(self, progress: Progress, world: World) -> Worker | None:
     able = [
-        worker for worker in world.with_role("D")
+        worker for worker in self._serving(world, "D")
         if world.could_hold(worker, progress.request)
     ]
     for worker in self._decode_router.rank(progress, able):

@@ -11,6 +11,7 @@ from pdjax.config import (
   WHOLE_PROMPT_TOKENS,
   ConfigError,
   Pool,
+  RoleChange,
   Run,
   most_seqs,
   pools_of,
@@ -19,6 +20,7 @@ from pdjax.schedule.adaptive import AdaptiveChunk
 from pdjax.schedule.batching import Batching, ByWorker, Continuous, Static
 from pdjax.schedule.conditional import Conditional
 from pdjax.schedule.cost import StepCost
+from pdjax.schedule.elastic import Elastic
 from pdjax.schedule.loop import Policy
 from pdjax.schedule.placement import Colocated, Disaggregated, Placement
 from pdjax.schedule.policies import (
@@ -117,6 +119,8 @@ def placement_of(run: Run) -> Placement:
     if most_tokens is None:
       most_tokens = LOCAL_PROMPT_TOKENS
     return Conditional(*routers, most_tokens, strategy.local_prefix_share)
+  if strategy.kind == "elastic":
+    return Elastic(*routers, strategy.elastic or RoleChange())
   if any(pool.role == "P" for pool in pools_of(run)):
     return Disaggregated(*routers)
   return Colocated(routers[0])

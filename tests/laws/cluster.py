@@ -2,11 +2,20 @@
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 from hypothesis import strategies as st
 
 from pdjax.clients import Clients
-from pdjax.config import SLO, Backend, Cluster, Model, Run, Strategy
+from pdjax.config import (
+  SLO,
+  Backend,
+  Cluster,
+  Model,
+  RoleChange,
+  Run,
+  Strategy,
+)
 from pdjax.events import Log, Step, StepEnded
 from pdjax.request import Request
 from pdjax.schedule.loop import serve
@@ -34,7 +43,7 @@ COLOCATED = (
 )
 KINDS = (
     *COLOCATED, "disaggregated", "chunked prefill on P", "conditional",
-    "conditional, chunked",
+    "conditional, chunked", "elastic",
 )
 ROUTERS = ("round_robin", "least_outstanding_tokens", "join_shortest_queue")
 
@@ -161,7 +170,7 @@ def configs(draw) -> Run:
   if kind in COLOCATED:
     split = draw(st.sampled_from(["1C", "2C", "3C"]))
   else:
-    split = draw(st.sampled_from(["1P1D", "2P1D", "1P2D", "2P2D"]))
+    split = draw(st.sampled_from(["1P1D", "2P1D", "1P2D", "2P2D", "1P3D"]))
   return run_config(
       kind,
       split,
@@ -175,8 +184,15 @@ def configs(draw) -> Run:
   )
 
 
-def _drawn_of(draw, kind: str) -> dict[str, float | int | None]:
+def _drawn_of(draw, kind: str) -> dict[str, Any]:
   """Settings that only some kinds read."""
+  if kind == "elastic":
+    rule = RoleChange(
+        queue_tokens=draw(st.sampled_from([0, 100, 400])),
+        window_s=draw(st.sampled_from([1e-9, 0.02])),
+        pause_s=draw(st.sampled_from([0, 0.1])),
+    )
+    return {"elastic": rule}
   if "conditional" not in kind:
     return {}
   return {
