@@ -5,6 +5,7 @@ import json
 
 import pyarrow.parquet as pq
 
+from tests.report import browser
 from tests.timeline.test_perfetto import assert_nested, lanes
 
 CONFIG = '''"""Do tokens depend on the strategy?"""
@@ -57,3 +58,16 @@ def test_two_strategies_on_devices(command, folder, monkeypatch):
       assert_nested(each)
     table = pq.read_table(run / "tokens.parquet")
     assert [len(answer) for answer in table["tokens"].to_pylist()] == [4] * 3
+  _assert_report_opens(folder / "results/x/report.html", folder)
+
+
+def _assert_report_opens(page, folder):
+  """In a browser, where there is one: nothing fails, nothing is fetched."""
+  text = page.read_text()
+  assert "measured" in text and len(text) < 5_000_000
+  if browser.CHROMIUM:
+    seen, console = browser.opened(page, folder)
+    assert console == [] and seen["requests"] == [] and not seen["overflow"]
+    shown = {name for name, widths in seen["figures"] if widths}
+    assert {"latency_cdf", "breakdown", "gantt", "workload"} <= shown
+    assert seen["up"] == sorted(seen["up"])
