@@ -40,6 +40,20 @@ def test_hand_offs_keep_tokens(engine, truth):
   assert len({event.target for event in served.log.of(events.Transfer)}) == 2
 
 
+def test_short_prompts_stay_on_decode_workers_and_keep_tokens(engine):
+  run = run_of("2P2D", "conditional")
+  strategy = dataclasses.replace(run.strategy, local_prompt_tokens=20)
+  run = dataclasses.replace(run, strategy=strategy)
+  served = serve_on(engine, run, workload(gap_ps=0))
+  check_tokens(engine, workload())
+  assert engine.compiles_in_window == 0
+  decode_side = {e.request for e in served.log.of(events.Route) if e.worker > 1}
+  assert decode_side == {
+      r.id for r in workload().requests if r.prompt_tokens <= 20
+  }
+  assert len(served.log.of(events.Transfer)) == 4
+
+
 def test_every_transfer_reports_its_stages_and_bytes(engine):
   served = serve_on(engine, run_of("2P2D", "disaggregated"))
   started = served.log.of(events.Transfer)
