@@ -35,8 +35,8 @@ keep what it knew of a folder for a minute."""
 _LOCK, REPORT_LOCK = ".lock", ".lock-report"
 """The second for the report, which takes longer to make."""
 _OWN = (
-    "experiment.json", "summary.json", "summary.csv", "report.html", _LOCK,
-    REPORT_LOCK,
+    "experiment.json", "summary.json", "summary.csv", "search.json",
+    "report.html", _LOCK, REPORT_LOCK,
 )
 
 

@@ -2,7 +2,7 @@
 
 A condition is an expression in Python's notation over the fields of a resolved
 run, by dotted path, besides `case` and `repeat`: comparisons, `in`, `and`,
-`or`, `not`, + - * / // %, numbers, strings, tuples, `none`, `true`, `false`.
+`or`, `not`, + - * / // % of numbers, strings, tuples, `none`, `true`, `false`.
 Nothing is called and nothing else can be named.
 """
 
@@ -24,6 +24,8 @@ _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
+_LONGEST_BITS = 1024
+"""Of a whole number that arithmetic may give: those of a double's range."""
 _COMPARED: dict[type, Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
     ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
@@ -100,10 +102,9 @@ def _holds(where: Where, cell: Cell, errors: list[str]) -> bool:
         f"{path} is {shown(cell.value(path))}"
         for path in dict.fromkeys(_paths(where.tree))
     )
+    given = f" where {fields}" if fields else ""
     place = f" (in cell {cell.name})" if cell.name else ""
-    errors.append(
-        f"sweep.where: {where.text} has no answer where {fields}{place}"
-    )
+    errors.append(f"sweep.where: {where.text} has no answer{given}{place}")
     return True
 
 
@@ -119,7 +120,7 @@ def _value(node: ast.expr, cell: Cell) -> Any:
     case ast.UnaryOp(op=op, operand=operand):
       return _UNARY[type(op)](_value(operand, cell))
     case ast.BinOp(left=left, op=op, right=right):
-      return _ARITHMETIC[type(op)](_value(left, cell), _value(right, cell))
+      return _number(op, _value(left, cell), _value(right, cell))
     case ast.BoolOp(op=op, values=values):
       each = (bool(_value(value, cell)) for value in values)
       return all(each) if isinstance(op, ast.And) else any(each)
@@ -132,6 +133,16 @@ def _value(node: ast.expr, cell: Cell) -> Any:
   raise AssertionError(node)  # `_mistakes` has found it
 
 
+def _number(op: ast.operator, left: Any, right: Any) -> int | float:
+  """What two numbers give; texts and tuples would grow without a limit."""
+  if not (isinstance(left, (int, float)) and isinstance(right, (int, float))):
+    raise TypeError
+  whole = [abs(side) for side in (left, right) if isinstance(side, int)]
+  if sum(side.bit_length() for side in whole) > _LONGEST_BITS:
+    raise OverflowError
+  return _ARITHMETIC[type(op)](left, right)
+
+
 def _mistakes(node: ast.expr) -> Iterator[str]:
   """What a condition may not have in it."""
   match node:
@@ -142,8 +153,9 @@ def _mistakes(node: ast.expr) -> Iterator[str]:
     case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
       yield from _mistakes(operand)
     case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-      yield from _mistakes(left)
-      yield from _mistakes(right)
+      for part in (left, right):
+        yield from _mistakes(part)
+        yield from _no_number(part)
     case (
         ast.BoolOp(values=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts)
     ):
@@ -154,6 +166,13 @@ def _mistakes(node: ast.expr) -> Iterator[str]:
         yield from _mistakes(part)
     case _:
       yield f"{ast.unparse(node)} cannot stand in a condition"
+
+
+def _no_number(node: ast.expr) -> Iterator[str]:
+  """A line if something can have no part in arithmetic, whatever the cell."""
+  match node:
+    case ast.Constant(value=str() | None) | ast.Tuple() | ast.List():
+      yield f"+ - * / // % are for numbers, not for {ast.unparse(node)}"
 
 
 def _no_field(path: str) -> list[str]:

@@ -286,7 +286,9 @@ def test_what_is_no_folder_is_an_obstacle(tmp_path, name, make):
   assert line.startswith(f"{folder / name}: ")
 
 
-@pytest.mark.parametrize("name", ["summary.json", "summary.csv", ".lock"])
+@pytest.mark.parametrize(
+    "name", ["summary.json", "summary.csv", "search.json", ".lock"]
+)
 def test_what_is_no_file_is_an_obstacle(tmp_path, name):
   store = Store(tmp_path / "x")
   (tmp_path / "x" / name).mkdir(parents=True)

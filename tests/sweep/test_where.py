@@ -65,6 +65,9 @@ def test_conditions_that_hold(text):
          " condition"),
         ("[x for x in case]", "[x for x in case] cannot stand in a condition"),
         ("case.split.x == 1", "case: no such field"),
+        ("'a' * 9999999999 == 'b'", "+ - * / // % are for numbers, not for"),
+        ("'%999999999d' % 3 == case", "+ - * / // % are for numbers, not for"),
+        ("case in 99999999999 * ('a',)", "+ - * / // % are for numbers, not"),
         ("1 <", "not a condition: invalid syntax"),
         ("", "not a condition: invalid syntax"),
     ],
@@ -95,6 +98,22 @@ def test_a_condition_without_an_answer_is_one_line():
   ]
   (line,) = meeting([CELL], where_of("--where", "1 / repeat > 2", []))[1]
   assert "has no answer where repeat is 0" in line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "case * 99999999999 == 'b'",
+        "case + case == 'aa'",
+        " * ".join(["9" * 300] * 4) + " > 1",
+        "1 / 0",
+    ],
+)
+def test_arithmetic_that_has_no_bounds_has_no_answer(text):
+  where = where_of("--where", text, [])
+  (line,) = meeting([CELL], where)[1]
+  given = " where case is 'a'" if "case" in text else ""
+  assert line.endswith(f"{text} has no answer{given} (in cell one)")
 
 
 def test_no_cell_left_is_a_mistake():
