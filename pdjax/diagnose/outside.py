@@ -18,6 +18,9 @@ _STEADY = {"ttft": 2.0, "itl": 2.0, "tpot": 1.25}
 """Up to which it is steady; between the two nothing is said."""
 _LATE = 0.05
 """Of the median TTFT."""
+_OF_ALL = 0.1
+"""Of the mean end-to-end time, as for runs of ours: less of it is not the
+verdict, however long the tail. No client's file has an SLO beside it."""
 _TWICE = 2.0
 _HAND_OFF = 3.0
 """First gap over later ones from which a hand-off is suspected."""
@@ -66,6 +69,10 @@ def _verdict(seen: Observed) -> tuple[str, list[str]]:
     return CANNOT_TELL, [_missing(seen, first, gaps)]
   evidence = [str(first), str(gaps)]
   queues, why = _queues(seen, first)
+  waits = "waits for its first token"
+  if queues and (told := _minor(_waits_ms(seen), seen, waits)):
+    queues = False
+    evidence.append(told)
   if not queues and (told := _hand_off(seen)):
     return CANNOT_TELL, [*evidence, told]
   if queues and _is(gaps, _STEADY):
@@ -74,6 +81,12 @@ def _verdict(seen: Observed) -> tuple[str, list[str]]:
     return _spikes(seen, evidence, queues, why)
   if not queues and _is(first, _STEADY) and _is(gaps, _STEADY):
     return _steady(evidence)
+  if len(evidence) > 2 and _is(gaps, _STEADY):
+    return CANNOT_TELL, [
+        *evidence,
+        "gaps are steady: their steps take the time; what bounds those, a"
+        " client cannot see",
+    ]
   return CANNOT_TELL, [
       *evidence, "the tails are neither long nor short: nothing stands out"
   ]
@@ -133,6 +146,26 @@ def _queues(seen: Observed, first: Tail) -> tuple[bool, list[str]]:
   return _is(first, _HIGH) or len(why) == 2, why
 
 
+def _waits_ms(seen: Observed) -> float | None:
+  """A request's mean wait for its first token; at most the whole TTFT where
+  the prompts' own needs are not known."""
+  first = tails.mean_of(seen, "ttft")
+  share = tails.waiting_share(seen.requests) if seen.requests else None
+  return None if first is None else first * (1.0 if share is None else share)
+
+
+def _minor(part_ms: float | None, seen: Observed, what: str) -> str:
+  """That a part is too small to be the verdict; empty if it is not, or
+  unknown."""
+  whole_ms = tails.mean_of(seen, "e2el")
+  if part_ms is None or not whole_ms or part_ms >= _OF_ALL * whole_ms:
+    return ""
+  return (
+      f"a request {what} {part_ms:.3g} ms at most of {whole_ms:.3g} ms,"
+      f" {part_ms / whole_ms:.1%}: under {_OF_ALL:.0%}, so not the verdict"
+  )
+
+
 def _spikes(
     seen: Observed, evidence: list[str], queues: bool, why: list[str]
 ) -> tuple[str, list[str]]:
@@ -160,6 +193,8 @@ def _spikes(
         " server or of the client",
     ]
   if not queues:
+    if told := _minor(found.excess_ms, seen, "loses in long gaps"):
+      return CANNOT_TELL, [*evidence, told]
     return "interference", evidence
   assert seen.requests is not None
   waits_ms = float(

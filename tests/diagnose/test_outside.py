@@ -98,6 +98,33 @@ def test_a_vllm_summary_with_percentiles():
     assert found.verdict == verdict, found.lines()
 
 
+@pytest.mark.parametrize(
+    ("first_ms", "verdict"), [(400.0, "cannot_tell"), (500.0, "prefill_queue")]
+)
+def test_a_tenth_of_the_time_is_needed_to_be_the_verdict(first_ms, verdict):
+  found = of_vllm({
+      "completed": 1000, "median_ttft_ms": 100.0, "p99_ttft_ms": 900.0,
+      "median_itl_ms": 10.0, "p99_itl_ms": 12.0, "mean_ttft_ms": first_ms,
+      "mean_e2el_ms": 5000.0,
+  })
+  assert found.verdict == verdict, found.lines()
+  if verdict == "cannot_tell":
+    assert "400 ms at most of 5e+03 ms, 8.0%: under 10%" in found.evidence[2]
+    assert "gaps are steady" in found.evidence[3]
+    assert not found.advice
+
+
+def test_long_gaps_of_little_time_are_not_the_verdict():
+  value = vllm_json("interference")
+  assert of_vllm(value).verdict == "interference"
+  longer = [1e3 * each for each in value["latencies"]]
+  found = of_vllm(value | {
+      "latencies": longer, "mean_e2el_ms": 1e6 * sum(longer) / len(longer)
+  })
+  assert found.verdict == "cannot_tell", found.lines()
+  assert "loses in long gaps" in found.evidence[-1]
+
+
 def test_a_vllm_summary_without_percentiles_decides_nothing():
   found = of_vllm({
       "completed": 1000, "mean_ttft_ms": 900.0, "mean_tpot_ms": 10.0,
@@ -200,7 +227,7 @@ def guidellm_json(high_ttft: float, high_itl: float, late_s: float) -> dict:
               "request_totals": {"successful": 500, "errored": 2},
               "time_to_first_token_ms": told(100.0, high_ttft),
               "inter_token_latency_ms": told(10.0, high_itl),
-              "request_latency": told(2.0, 3.0),
+              "request_latency": told(1.0, 3.0),
           },
           "scheduler_metrics": {"request_targeted_start_delay_avg": late_s},
           "requests": {"successful": []},
@@ -222,7 +249,7 @@ def test_guidellm(figures, verdict):
   assert guidellm.is_guidellm(value) and not vllm_reader.is_vllm(value)
   (seen,) = guidellm.read(value, "x")
   assert (seen.completed, seen.failed) == (500, 2)
-  assert seen.figures["p50_e2el_ms"] == 2000.0
+  assert seen.figures["p50_e2el_ms"] == 1000.0
   assert diagnose(seen).verdict == verdict
 
 
