@@ -11,7 +11,7 @@ from pdjax.report.study import Study
 from pdjax.timeline.perfetto import link_rate
 
 _POINTS = 400
-"""Of a curve: the largest value of each stretch is kept."""
+"""Of a curve: one value of each stretch of time is kept."""
 _PANELS = (
     ("queue", "waiting requests"), ("batch", "requests in a step"),
     ("free_pages", "free pages (%)"),
@@ -37,12 +37,14 @@ def chart(study: Study, label: str, life: Life | None) -> Chart:
       )
       for name, title in _PANELS
   ]
-  if life.activity.moved:
-    panels.append(_links(life))
-  return dataclasses.replace(head, panels=tuple(panels), notes=(
+  notes = [
       "Each value is the largest of its stretch of time, of free pages the"
-      " smallest. Pages granted to steps that are yet to run are not free.",
-  ))
+      " smallest. Pages granted to steps that are yet to run are not free."
+  ]
+  if len(link_rate(life.activity, life.activity.links)[0]):
+    panels.append(_links(life))
+    notes.append(_link_note(life))
+  return dataclasses.replace(head, panels=tuple(panels), notes=tuple(notes))
 
 
 def _time(life: Life) -> Axis:
@@ -74,19 +76,34 @@ def _roles(life: Life) -> Sequence[str]:
 
 def _links(life: Life) -> Panel:
   """All links together, in GB/s."""
-  found = [link_rate(life.activity, link) for link in life.activity.links]
-  at_ns = np.unique(np.concatenate([times for times, _ in found]))
-  total = np.zeros(len(at_ns))
-  for times, rate in found:
-    place = np.searchsorted(times, at_ns, side="right") - 1
-    total += np.where(place >= 0, rate[place], 0.0)
-  at_s, values = thinned(at_ns / 1e9, total / 1e9)
+  at_s, values = _mean_rate(life)
   return Panel(
       title="bytes on links", x=_time(life),
       y=Axis(label="GB/s", low=0), marks=(Line(
-          label="all links", style=2, x=at_s, y=values, steps=True,
+          label="all links", style=2, x=at_s, y=values / 1e9, steps=True,
           marked=False, dashed=False,
       ),),
+  )
+
+
+def _mean_rate(life: Life) -> tuple[np.ndarray, np.ndarray]:
+  """(seconds, mean bytes per second from then on) of equal stretches."""
+  times_ns, rate = link_rate(life.activity, life.activity.links)
+  edges_ns = np.linspace(0, life.activity.end_ns, _POINTS + 1)
+  moved = np.append(0, np.cumsum(rate[:-1] * np.diff(times_ns) / 1e9))
+  by_edge = np.interp(edges_ns, times_ns, moved)
+  mean = np.diff(by_edge) * 1e9 / np.diff(edges_ns)
+  return edges_ns / 1e9, np.append(mean, 0.0)
+
+
+def _link_note(life: Life) -> str:
+  """How much of the run the mean hides, and how fast bytes went."""
+  times_ns, rate = link_rate(life.activity, life.activity.links)
+  carried = np.diff(times_ns)[rate[:-1] > 0].sum() / life.activity.end_ns
+  return (
+      "Bytes on links are the mean of a stretch: anything moved for"
+      f" {100 * carried:.2g} % of the run, at {rate.max() / 1e9:.3g} GB/s at"
+      " most, overlapping transfers taken together."
   )
 
 

@@ -9,7 +9,7 @@ the run, to the nanosecond.
 import gzip
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -156,32 +156,42 @@ def _arrows(
 def _link_rate(
     activity: Activity, link: tuple[int, int], pid: int
 ) -> Iterator[Event]:
-  """Bytes a second on a link, each transfer's spread over its time."""
-  for at_ns, rate in zip(*link_rate(activity, link), strict=True):
+  """Bytes a second on a link."""
+  for at_ns, rate in zip(*link_rate(activity, [link]), strict=True):
     yield _counter("link bytes/s", pid, int(at_ns), round(float(rate)))
 
 
 def link_rate(
-    activity: Activity, link: tuple[int, int]
+    activity: Activity, links: Collection[tuple[int, int]]
 ) -> tuple[np.ndarray, np.ndarray]:
-  """(times_ns, bytes per second from then on) of one link."""
-  moves = [
-      move for move in activity.moved
-      if (move.source, move.target) == link and move.end_ns > move.begin_ns
-  ]
-  begins = [m.begin_ns if m.gathered_ns is None else m.gathered_ns
-            for m in moves]
-  ends = [m.end_ns if m.sent_ns is None else m.sent_ns for m in moves]
-  ends = [max(end, begin + 1) for begin, end in zip(begins, ends, strict=True)]
-  each = np.array([
-      m.moved_bytes * 1e9 / (end - begin)
-      for m, begin, end in zip(moves, begins, ends, strict=True)
-  ])
-  at_ns = np.array([*begins, *ends], np.int64)
-  change = np.concatenate([each, -each])
-  times_ns, place = np.unique(at_ns, return_inverse=True)
-  rate = np.cumsum(np.bincount(place, change, len(times_ns)))
-  return times_ns, np.where(np.abs(rate) < 1, 0.0, rate)
+  """(times_ns, bytes per second from then on) of some links together.
+
+  A transfer's own mean rate says nothing of those it shares a link with. So
+  each group of transfers that overlap counts as one: its bytes over its time.
+  """
+  spans = sorted(
+      (*_on_link(move), move.moved_bytes) for move in activity.moved
+      if (move.source, move.target) in links and move.end_ns > move.begin_ns
+  )
+  if not spans:
+    return np.empty(0, np.int64), np.empty(0)
+  begin_ns, end_ns, moved_bytes = np.array(spans, np.int64).T
+  over_ns = np.maximum.accumulate(end_ns)
+  first = np.flatnonzero(np.append(True, begin_ns[1:] >= over_ns[:-1]))
+  begins, ends = begin_ns[first], np.maximum.reduceat(end_ns, first)
+  rate = np.add.reduceat(moved_bytes, first) * 1e9 / (ends - begins)
+  # What begins as the last one ends takes the place of its end.
+  idle = np.append(ends[:-1] < begins[1:], True)
+  at_ns = np.concatenate([begins, ends[idle]])
+  order = np.argsort(at_ns)
+  return at_ns[order], np.append(rate, np.zeros(idle.sum()))[order]
+
+
+def _on_link(move: Moved) -> tuple[int, int]:
+  """(begin_ns, end_ns) between its source's pages and its target's."""
+  begin = move.begin_ns if move.gathered_ns is None else move.gathered_ns
+  end = move.end_ns if move.sent_ns is None else move.sent_ns
+  return begin, max(end, begin + 1)
 
 
 def _gauges(gauges: Gauges) -> Iterator[Event]:

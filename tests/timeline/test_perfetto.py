@@ -3,6 +3,7 @@
 import gzip
 import json
 
+import numpy as np
 import pytest
 
 from pdjax import config
@@ -10,7 +11,12 @@ from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.simulate.cluster import cluster_of
 from pdjax.timeline import perfetto
-from pdjax.timeline.activity import Moved, activity_of, worker_names
+from pdjax.timeline.activity import (
+  Activity,
+  Moved,
+  activity_of,
+  worker_names,
+)
 from pdjax.timeline.gauges import gauges_of
 from pdjax.workload.build import build
 
@@ -116,6 +122,33 @@ def test_transfers_at_one_time_have_lanes_of_their_own():
 
   moves = [moved(0, 10), moved(5, 15), moved(10, 20), moved(12, 13)]
   assert perfetto.lanes_of(moves) == [0, 1, 0, 2]
+
+
+def test_transfers_that_share_a_link_never_add_up_beyond_what_moved():
+  def moved(begin_ns, end_ns, size, target=1):
+    return Moved(0, 0, 0, target, begin_ns, None, None, end_ns, size, "")
+
+  moves = (
+      moved(0, 10, 40), moved(5, 15, 60), moved(15, 20, 50),
+      moved(30, 40, 10), moved(2, 12, 90, target=2),
+  )
+  activity = Activity(("P0", "D1", "D2"), (), moves, (), 50)
+  times, rate = perfetto.link_rate(activity, [(0, 1)])
+  assert times.tolist() == [0, 15, 20, 30, 40]
+  assert (rate / 1e9).tolist() == [100 / 15, 10, 0, 1, 0]
+  times, rate = perfetto.link_rate(activity, activity.links)
+  assert (rate / 1e9).tolist() == [190 / 15, 10, 0, 1, 0]
+
+
+def test_no_link_is_faster_than_it_is_and_no_byte_is_lost(served):
+  activity = served[0]
+  for links in ([activity.links[0]], activity.links):
+    times_ns, rate = perfetto.link_rate(activity, links)
+    moved = sum(
+        m.moved_bytes for m in activity.moved if (m.source, m.target) in links
+    )
+    assert sum(rate[:-1] * np.diff(times_ns)) / 1e9 == pytest.approx(moved)
+    assert rate.max() < 450e9 * 1.001
 
 
 def test_the_same_run_gives_the_same_bytes(served, tmp_path):
