@@ -11,6 +11,12 @@ from pdjax.report.searched import Search, search_of
 from pdjax.sweep import jsonfile, runfiles
 from pdjax.sweep.store import runs_of
 
+_READ = {
+    "config": (), "summary": ("kind", "sent"), "conditions": ("contract",),
+    "provenance": (),
+}
+"""Files of a run that a report reads, and what it needs of them."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Results:
@@ -21,6 +27,8 @@ class Results:
   question: str = ""
   records: tuple[Record, ...] = ()
   failed: tuple[Failed, ...] = ()
+  left_out: tuple[str, ...] = ()
+  """A line for each damaged run; on the page it is among the failed ones."""
   search: Search | None = None
   single: bool = False
   """Whether the folder is that of one run."""
@@ -72,19 +80,23 @@ def _experiment(folder: Path) -> Results:
   found = [
       (order.get(str(runfiles.status_of(path).get("cell")), len(order)), path)
       for path in runs_of(folder)
-      if not runfiles.damage(path, by_content=False)
   ]
-  records, failed = [], []
+  records, failed, left_out = [], [], []
   for _, path in sorted(found):
+    wrong = runfiles.damage(path, by_content=False)
     try:
+      if wrong:
+        raise ConfigError([f"{path}: {wrong}"])
       records.append(record_of(path))
-    except ConfigError as error:  # of another version
-      failed.append(
-          Failed(label=path.name, message="; ".join(error.errors), folder=path)
-      )
+    except ConfigError as error:  # damaged, or of another version
+      line = "; ".join(error.errors)
+      left_out.append(line)
+      message = line.removeprefix(f"{path}: ").removeprefix(f"{path}/")
+      failed.append(Failed(label=path.name, message=message, folder=path))
   return Results(
       folder=folder, name=str(told.get("name", folder.name)),
       question=str(told.get("question", "")), records=tuple(records),
+      left_out=tuple(left_out),
       failed=(*failed, *_failures(folder / "failed")),
       search=search_of(jsonfile.read_object(folder / "search.json")),
   )
@@ -94,13 +106,15 @@ def record_of(folder: Path) -> Record:
   """A finished run.
 
   Raises:
-    ConfigError: a file of it cannot be read, or is another version's.
+    ConfigError: a file of it is damaged, or is another version's.
   """
-  read = {
-      name: _object(folder / f"{name}.json")
-      for name in ("config", "summary", "conditions")
-  }
   status = runfiles.status_of(folder)
+  if wrong := _damage(folder, status):
+    raise ConfigError([f"{folder}: {wrong}"])
+  read = {
+      name: _object(folder / f"{name}.json", *needed)
+      for name, needed in _READ.items()
+  }
   try:
     asked = schema.run_from_tree(read["config"])
   except ConfigError as error:
@@ -110,14 +124,38 @@ def record_of(folder: Path) -> Record:
   return Record(
       label=str(status.get("label") or folder.name), folder=folder, asked=asked,
       repeat=status.get("repeat") or 0,
-      provenance=jsonfile.read_object(folder / "provenance.json"), **read,
+      **read,
   )
 
 
-def _object(path: Path) -> dict[str, Any]:
+def _damage(folder: Path, status: dict[str, Any]) -> str:
+  """What is wrong with a run's files; one outside experiments lists none."""
+  if (folder / runfiles.STATUS).exists() and not status:
+    return f"{runfiles.STATUS} is not as it was written"
+  wrong = runfiles.differing(
+      folder, status.get("files", {}), by_content=False
+  )
+  return wrong or _not_parquet(folder / "requests.parquet")
+
+
+def _not_parquet(path: Path) -> str:
+  """Why a file is no whole Parquet file, which begins and ends with a word."""
+  try:
+    with path.open("rb") as file:
+      begins = file.read(4)
+      file.seek(-4, 2)
+      whole = begins == file.read() == b"PAR1"
+  except OSError as error:
+    return f"{path.name} cannot be read: {error.strerror}"
+  return "" if whole else f"{path.name} is no whole Parquet file"
+
+
+def _object(path: Path, *needed: str) -> dict[str, Any]:
   found = jsonfile.read_object(path)
   if not found:
     raise ConfigError([f"{path}: cannot be read"])
+  if missing := [name for name in needed if name not in found]:
+    raise ConfigError([f"{path}: has no {missing[0]}"])
   return found
 
 

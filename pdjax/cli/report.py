@@ -6,8 +6,6 @@ it says itself what it was made from.
 """
 
 import hashlib
-import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,9 +61,20 @@ def _main(arguments: Sequence[str]) -> int:
       place = output / one.folder.name
     if reason := temporary.refusal(place):
       raise ConfigError([f"--output_dir={place}: {reason}"])
-    for path in write(one, place, kinds):
+    for line in one.left_out:
+      print(f"! left out, damaged: {line}", file=sys.stderr)
+    for path in _written(one, place, kinds):
       print(path)
   return OK
+
+
+def _written(found: Results, place: Path, kinds: Sequence[str]) -> list[Path]:
+  try:
+    return write(found, place, kinds)
+  except OSError as error:
+    raise ConfigError([
+        f"--output_dir={place}: {error.strerror or error}"
+    ]) from error
 
 
 def _parse(
@@ -211,18 +220,12 @@ def _write_figures(report, folder: Path, kinds: Sequence[str]) -> Path:
 
   folder.mkdir(parents=True, exist_ok=True)
   temporary.sweep_up(folder)
-  beside = temporary.make(folder, "figures")
-  try:
+  with temporary.all_or_none(folder) as beside:
     for name, chart in report.named_charts():
       paper.write(chart, beside / name, kinds)
       jsonfile.write_text(beside / f"{name}.csv", datafile.text_of(chart))
-    drawn = runfiles.listed(beside)
-    for file in drawn:
-      os.replace(beside / file, folder / file)
-  finally:
-    shutil.rmtree(beside, ignore_errors=True)
-  told = {"made_from": report.made_from, "files": drawn}
-  jsonfile.write(folder / _MADE_FROM, told)
+    told = {"made_from": report.made_from, "files": runfiles.listed(beside)}
+    jsonfile.write(beside / _MADE_FROM, told)
   return folder
 
 
@@ -235,6 +238,6 @@ def _trace(found: Results, folder: Path) -> Path | None:
     life = life_of(found.records[0], gauges=True)
   if life is None:
     return None
-  path = folder / perfetto.FILE
-  perfetto.write(path, life.activity, life.gauges)
-  return path
+  with temporary.all_or_none(folder) as beside:
+    perfetto.write(beside / perfetto.FILE, life.activity, life.gauges)
+  return folder / perfetto.FILE

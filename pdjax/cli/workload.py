@@ -119,13 +119,16 @@ def _describe(workload: config.Workload, folder: Path) -> Iterator[str]:
   yield from portrait.lines(workload, trace, built, reuse)
   name = Path(workload.path or "").stem
   try:
-    (figure,) = paper.write(
-        portrait.chart(name, built, reuse), folder / f"{name}.workload",
-        ["png"],
-    )
+    folder.mkdir(parents=True, exist_ok=True)
+    with temporary.all_or_none(folder) as beside:
+      (figure,) = paper.write(
+          portrait.chart(name, built, reuse), beside / f"{name}.workload",
+          ["png"],
+      )
   except OSError as error:
-    raise ConfigError([f"--output_dir={folder}: {error.strerror}"]) from None
-  yield f"\nfigure: {figure}"
+    reason = error.strerror or error
+    raise ConfigError([f"--output_dir={folder}: {reason}"]) from None
+  yield f"\nfigure: {folder / figure.name}"
 
 
 def _all(workload: config.Workload):

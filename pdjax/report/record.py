@@ -42,10 +42,18 @@ class Record(ReportedRun):
     """Columns of the measured requests of `requests.parquet`, without lists.
 
     Nulls are masked.
+
+    Raises:
+      ConfigError: the file cannot be read.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(self.folder / "requests.parquet")
+    path = self.folder / "requests.parquet"
+    try:
+      table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+      raise config.ConfigError([f"{path}: cannot be read: {error}"]) from error
     columns = {}
     for name in table.column_names:
       column = table[name].combine_chunks()

@@ -4,10 +4,12 @@ Their names say whose they are: what a killed process of this machine left is
 removed by the next one that works on the same experiment.
 """
 
+import contextlib
 import os
 import platform
 import secrets
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 _PREFIX = ".tmp-"
@@ -18,6 +20,22 @@ def make(parent: Path, name: str) -> Path:
   folder = parent / f"{_PREFIX}{name}-{_mine()}-{secrets.token_hex(4)}"
   folder.mkdir()
   return folder
+
+
+@contextlib.contextmanager
+def all_or_none(parent: Path) -> Iterator[Path]:
+  """A new folder whose files go to `parent` when all of them are written.
+
+  Renaming needs no room, so a full disk leaves none of them, and no half of
+  one.
+  """
+  made = make(parent, "new")
+  try:
+    yield made
+    for path in sorted(made.iterdir()):
+      os.replace(path, parent / path.name)
+  finally:
+    shutil.rmtree(made, ignore_errors=True)
 
 
 def refusal(folder: Path) -> str | None:

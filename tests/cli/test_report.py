@@ -4,11 +4,13 @@ import dataclasses
 import gzip
 import json
 import re
+import shutil
 
 import pytest
 
-from pdjax.cli import report
+from pdjax.cli import folders, report
 from pdjax.cli.experiment import main as experiment
+from pdjax.sweep import runfiles
 from tests.cli.conftest import CONFIG
 
 SWEEP = (
@@ -135,3 +137,70 @@ def test_mistakes_are_a_line(arguments, told, tmp_path, monkeypatch, capsys):
   assert report.main(arguments) == 2
   (line,) = capsys.readouterr().err.splitlines()
   assert told in line
+
+
+def test_a_full_disk_is_a_line_and_leaves_no_half(
+    swept, tmp_path, monkeypatch, capsys
+):
+  from pdjax.report import paper
+
+  def full(chart, stem, kinds):
+    stem.with_name(f"{stem.name}.png").write_bytes(b"half")
+    raise OSError(28, "No space left on device")
+
+  monkeypatch.setattr(paper, "write", full)
+  assert report.main([str(swept), f"--output_dir={tmp_path}"]) == 2
+  assert capsys.readouterr().err == (
+      f"--output_dir={tmp_path}: No space left on device\n"
+  )
+  assert not [*(tmp_path / "figures").iterdir()]
+
+
+def _halve(path):
+  path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def _make_folder(path):
+  path.unlink()
+  path.mkdir()
+
+
+@pytest.mark.parametrize("damage", [
+    lambda path: path.unlink(), _halve, _make_folder,
+])
+@pytest.mark.parametrize("name", ["provenance.json", "requests.parquet"])
+@pytest.mark.parametrize("agrees", [False, True])
+def test_a_damaged_run_is_named_and_left_out(
+    swept, tmp_path, capsys, monkeypatch, name, damage, agrees
+):
+  folder = tmp_path / "x"
+  shutil.copytree(swept, folder)
+  run = next((folder / "runs").glob("1P1D*"))
+  damage(run / name)
+  if agrees:
+    status = json.loads((run / "status.json").read_text())
+    status["files"] = runfiles.listed(run)
+    (run / "status.json").write_text(json.dumps(status))
+  monkeypatch.setattr(report, "write", lambda found, *_: shown.append(found))
+  shown = []
+  assert report.main([str(run)]) == 2
+  (line,) = capsys.readouterr().err.splitlines()
+  assert str(run) in line and name in line and not shown
+  (found,) = folders.results_of(folder)
+  assert len(found.records) == 3
+  assert [run.name] == [one.label for one in found.failed]
+  assert name in found.failed[0].message and len(found.left_out) == 1
+
+
+def test_a_page_names_the_damaged_run(swept, tmp_path, capsys):
+  folder = tmp_path / "x"
+  (folder / "runs").mkdir(parents=True)
+  shutil.copy(swept / "experiment.json", folder)
+  run = folder / "runs/one-0123"
+  shutil.copytree(next((swept / "runs").glob("1P1D*")), run)
+  _halve(run / "events.parquet")
+  assert report.main([str(folder), "--figures=none"]) == 0
+  err = capsys.readouterr().err
+  assert err.startswith(f"! left out, damaged: {run}: events.parquet has ")
+  page = (folder / "report.html").read_text()
+  assert 'id="failed"' in page and "events.parquet has " in page

@@ -108,3 +108,22 @@ def test_tails_of_few_lengths_are_refused(tmp_path, capsys, count, p90, p99):
   fits = [line for line in text.splitlines() if line.startswith("prompt as")]
   assert all(f.endswith("p99 n<300") == (count < 300) for f in fits)
   assert len(fits) == (0 if count == 1 else 2)
+
+
+def test_a_full_disk_leaves_no_half_of_a_figure(tmp_path, capsys, monkeypatch):
+  from matplotlib.figure import Figure
+
+  def full(self, path, **_):
+    path.write_bytes(b"")
+    raise OSError(28, "No space left on device")
+
+  monkeypatch.setattr(Figure, "savefig", full)
+  trace = tmp_path / "t.csv"
+  trace.write_text(
+      "TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(
+          f"2023-11-16 18:17:{s:02}.0,{9 + s},{s + 1}\n" for s in range(30)
+      )
+  )
+  assert main([str(trace)]) == 2
+  assert "No space left on device" in capsys.readouterr().err
+  assert [*tmp_path.iterdir()] == [trace]
