@@ -13,6 +13,8 @@ T = TypeVar("T", bound=Any)
 
 _PS_PER_S = 10**12
 DEFAULT_DURATION_S = 60.0
+HORIZON = 2
+"""Until when arrivals are prepared, as a multiple of warm-up and window."""
 WARMUP_SHARE = 0.25
 """Of the duration, where `workload.warmup_s` is not said."""
 
@@ -30,7 +32,7 @@ class Window:
 
     Measured requests that have not ended by then end without company.
     """
-    return 2 * self.end_ps
+    return HORIZON * self.end_ps
 
   @property
   def begin_ns(self) -> int:

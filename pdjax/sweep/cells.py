@@ -108,4 +108,5 @@ def _short_names(paths: Iterable[str]) -> dict[str, str]:
 def _word(value: Any) -> str:
   if isinstance(value, (tuple, list)):
     return ",".join(map(_word, value))
-  return f"{value:g}" if isinstance(value, float) else str(value)
+  text = f"{value:g}" if isinstance(value, float) else str(value)
+  return text if text.isprintable() else ascii(text)

@@ -20,6 +20,8 @@ from pdjax.unknown import UNKNOWN
 _PARTS = (
     "grid", "zip", "cases", "sample", "seeds", "repeats", "where", "order",
 )
+MAX_LABEL = 100
+"""Characters of a case's name: a line of a table has room for them."""
 ORDERS = ("given", "shuffled")
 SEARCH = "search"
 """A part that is read by `pdjax.sweep.search`."""
@@ -181,7 +183,10 @@ def _seeds(seeds: Any, errors: list[str]) -> tuple:
 def _cases(tree: Any, errors: list[str]) -> tuple[tuple[str, Said], ...]:
   if isinstance(tree, Mapping):
     return tuple(
-        (str(name), fields_of(f"sweep.cases.{name}", case, errors))
+        (
+            _label("sweep.cases", str(name), errors),
+            fields_of(f"sweep.cases.{name}", case, errors),
+        )
         for name, case in tree.items()
     )
   if not isinstance(tree, _LISTS):
@@ -205,21 +210,40 @@ def _case(where: str, tree: Any, errors: list[str]) -> tuple[str, Said]:
   if not isinstance(tree, Mapping) or "name" not in tree:
     fields = fields_of(where, tree, errors)
     return name_of(fields) or where, fields
-  name = tree["name"]
-  if not isinstance(name, str) or not name.strip():
-    errors.append(f"{where}.name: expected a label, got {shown(name)}")
-    name = where
+  name = _label(f"{where}.name", tree["name"], errors) or where
   rest = {key: value for key, value in tree.items() if key != "name"}
   return name, fields_of(where, rest, errors)
+
+
+def _label(where: str, name: Any, errors: list[str]) -> str:
+  """The name of a case, as tables have it; empty, with a line, if it is none.
+
+  Args:
+    where: it was said.
+  """
+  if not isinstance(name, str) or not name.strip():
+    errors.append(f"{where}: expected a label, got {shown(name)}")
+  elif not name.isprintable() or len(name) > MAX_LABEL:
+    errors.append(
+        f"{where}: expected a label of at most {MAX_LABEL} printable"
+        f" characters, got {shown(name)}"
+    )
+  else:
+    return name
+  return ""
 
 
 def name_of(said: Said) -> str:
   """What a case without a name is called: what it sets."""
   return " ".join(
-      f"{field.rpartition('.')[2]}={shown(value)}"
-      if not isinstance(value, str) else f"{field.rpartition('.')[2]}={value}"
+      f"{field.rpartition('.')[2]}={_plain(value)}"
       for field, value in said.items()
   )
+
+
+def _plain(value: Any) -> str:
+  printable = isinstance(value, str) and value.isprintable()
+  return value if printable else shown(value)
 
 
 def _contradictions(sweep: Sweep) -> Iterator[str]:

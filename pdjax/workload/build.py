@@ -176,11 +176,13 @@ def _synthetic(workload: config.Workload) -> Workload:
   return _declared(workload, columns, source)
 
 
-def _arrivals(workload: config.Workload, count: int) -> np.ndarray:
+def _arrivals(
+    workload: config.Workload, count: int, at_most: int | None = None
+) -> np.ndarray:
   """Times that are drawn: `count` of them, or as many as a window needs."""
   window = window_of(workload)
   if window and timed(workload):
-    return timing.drawn_until(workload, window.horizon_ps)
+    return timing.drawn_until(workload, window.horizon_ps, at_most)
   return timing.drawn(workload, count)
 
 
@@ -194,7 +196,7 @@ def from_trace(workload: config.Workload, trace: Trace) -> Workload:
     if window:
       columns = columns.before(window.horizon_ps)
   else:
-    arrival_ps = _arrivals(workload, len(columns))[: len(columns)]
+    arrival_ps = _arrivals(workload, len(columns), at_most=len(columns))
     columns = dataclasses.replace(
         columns.part(0, len(arrival_ps)), arrival_ps=arrival_ps
     )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pdjax import config
 from pdjax.fieldtypes import near, shown
 from pdjax.reads import RATED, arrival_of, timed
+from pdjax.window import HORIZON, lasting
 from pdjax.workload.formats import FORMATS
 from pdjax.workload.lengths import MAX_TOKENS
 from pdjax.workload.presets import PRESETS
@@ -200,6 +201,20 @@ def _protocol(workload: config.Workload) -> Iterator[str]:
       )
 
 
+def _brought(workload: config.Workload) -> Iterator[str]:
+  """As `num_requests` where a window and a rate say how many there are."""
+  if not timed(workload) or workload.kind != "synthetic":
+    return
+  prepared_s = HORIZON * sum(lasting(workload))
+  count = (workload.rate or 0.0) * prepared_s
+  if count > MAX_REQUESTS:
+    yield (
+        f"workload.rate={workload.rate!r}: {count:.3g} requests would arrive"
+        f" in warm-up, window and as long again, {prepared_s:g} s; at most"
+        f" {MAX_REQUESTS} are possible"
+    )
+
+
 CHECKS: tuple[Check, ...] = (
     *(_out_of_range(name, *ends) for name, ends in _COUNTS.items()),
     *(_out_of_range(name, *ends) for name, ends in _SCALES.items()),
@@ -213,5 +228,6 @@ CHECKS: tuple[Check, ...] = (
     _part,
     _blocks,
     _protocol,
+    _brought,
 )
 """Each reads few fields, and may rely on those before it."""

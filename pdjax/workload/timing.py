@@ -32,12 +32,17 @@ def drawn(workload: config.Workload, count: int) -> np.ndarray:
       return arrivals.all_at_once(count)
 
 
-def drawn_until(workload: config.Workload, end_ps: int) -> np.ndarray:
-  """Times of all arrivals before `end_ps`."""
+def drawn_until(
+    workload: config.Workload, end_ps: int, at_most: int | None = None
+) -> np.ndarray:
+  """Times of all arrivals before `end_ps`, or of the first `at_most`."""
+  limit = math.inf if at_most is None else at_most
   expected = (workload.rate or 0.0) * end_ps / PS_PER_S
-  count = 2 + math.ceil(1.1 * expected)
-  while (times_ps := drawn(workload, count))[-1] < end_ps:
-    count *= 2
+  count = min(2 + math.ceil(1.1 * expected), limit)
+  while (times_ps := drawn(workload, int(count)))[-1] < end_ps:
+    if count == limit:
+      return times_ps
+    count = min(2 * count, limit)
   return times_ps[: np.searchsorted(times_ps, end_ps)]
 
 

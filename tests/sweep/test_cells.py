@@ -120,3 +120,10 @@ def test_slugs_are_file_names():
 def test_slugs_are_seen_and_short(name, slug):
   (cell,) = cells_of(Sweep(cases=((name, {}),))).cells
   assert cell.slug == slug
+
+
+def test_a_label_is_one_line_whatever_was_swept():
+  paths = ("workload.path", ("a\nb", "\ud800"))
+  tree = BASE | {"workload": {"kind": "azure"}}
+  labels = [c.label for c in cells_of(Sweep(grid=(paths,)), tree).cells]
+  assert labels == ["path='a\\nb'", "path='\\ud800'"]

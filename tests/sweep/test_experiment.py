@@ -119,6 +119,15 @@ def test_flags_do_not_contradict_each_other(overrides, sweeps, line):
          "sweep.cases: 2 cases are named 'a'"),
         ({"cases": ({"name": " "},)},
          "sweep.cases[0].name: expected a label, got ' '"),
+        ({"cases": ({"name": "a\nb"},)},
+         "sweep.cases[0].name: expected a label of at most 100 printable"
+         " characters, got 'a\\nb'"),
+        ({"cases": {"\ud800": {}}},
+         "sweep.cases: expected a label of at most 100 printable characters,"
+         " got '\\ud800'"),
+        ({"cases": {"x" * 101: {}}},
+         "sweep.cases: expected a label of at most 100 printable characters,"
+         f" got '{'x' * 79}..."),
         ({"grid": {}}, "sweep.grid: is empty; leave it out"),
         ({"seeds": ()}, "sweep.seeds: is empty; leave it out"),
     ],

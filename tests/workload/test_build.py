@@ -261,6 +261,13 @@ def test_content_does_not_depend_on_the_file_s_dress(tmp_path):
          "workload.warmup_s=-1.0: must be from 0"),
         (_replace(CHAT, protocol="steady", rate=0.001, duration_s=10.0),
          "no request arrives in the window, from 2.5 to 12.5 s"),
+        (_replace(CHAT, protocol="steady", rate=1e9, duration_s=3.0),
+         "workload.rate=1000000000.0: 7.5e+09 requests would arrive in warm-up,"
+         " window and as long again, 7.5 s; at most 1000000 are possible"),
+        (_replace(CHAT, protocol="steady", duration_s=1e6),
+         "workload.rate=4.0: 1e+07 requests would arrive"),
+        (_replace(AZURE, protocol="steady", arrival="poisson", rate=1e9),
+         "requests last"),
         (_replace(AZURE, protocol="steady", duration_s=3600.0),
          "requests last"),
         (_replace(CHAT, arrival="closed"), "workload.concurrency: missing"),
