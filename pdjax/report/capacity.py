@@ -2,7 +2,8 @@
 
 Under several rates a design's goodput is the highest rate per chip up to which
 it kept the SLO at every rate tried; the next rate, which it missed, bounds it
-from above. Under one rate it is the good requests per second and chip.
+from above. Under one rate it is the good requests per second and chip, and a
+design that kept the SLO comes before any that missed it.
 """
 
 import dataclasses
@@ -28,6 +29,8 @@ class Goodput:
   """Where it was had, or the lowest load if nowhere."""
   note: str = ""
   """Such as `not bracketed`."""
+  kept: bool = False
+  """Whether the SLO was kept there."""
 
   @property
   def bounded(self) -> bool:
@@ -42,15 +45,15 @@ def goodput_of(
   if not points:
     return None
   if not study.under_load:
-    return _at_one_load(design, points[0])
+    return _at_one_load(design, points[0], anchor)
   return _among_rates(design, points, anchor)
 
 
-def _at_one_load(design: Design, point: Point) -> Goodput:
+def _at_one_load(design: Design, point: Point, anchor: str) -> Goodput:
   found = point.interval(GOODPUT)
   nothing = float("nan")
   return Goodput(
-      design=design, at=point,
+      design=design, at=point, kept=bool(point.met(anchor)),
       value=nothing if found.estimate is None else found.estimate,
       low=nothing if found.low is None else max(found.low, 0.0),
       high=nothing if found.high is None else found.high,
@@ -69,13 +72,13 @@ def _among_rates(
     )
   if missed is None:
     return Goodput(
-        design=design, value=points[-1].rate, low=points[-1].rate,
+        design=design, value=points[-1].rate, low=points[-1].rate, kept=True,
         at=points[-1], note="not bracketed: met at the highest rate tried",
     )
   kept = points[missed - 1]
   return Goodput(
       design=design, value=kept.rate, low=kept.rate, high=points[missed].rate,
-      at=kept,
+      at=kept, kept=True,
   )
 
 
@@ -91,7 +94,8 @@ def best_of_strategies(study: Study, anchor: str = "") -> list[Goodput]:
   return sorted(best.values(), key=_rank, reverse=True)
 
 
-def _rank(found: Goodput) -> tuple[float, float]:
-  """By goodput; equal ones by the share of good requests there."""
+def _rank(found: Goodput) -> tuple[bool, float, float]:
+  """Those that kept the SLO first, then by goodput; equal ones by the share of
+  good requests there."""
   share = found.at.mean("slo_attainment")
-  return found.value, 0.0 if np.isnan(share) else share
+  return found.kept, found.value, 0.0 if np.isnan(share) else share

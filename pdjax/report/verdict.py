@@ -12,8 +12,17 @@ from pdjax.metrics import ratios
 from pdjax.metrics.anchors import ANCHORS
 from pdjax.metrics.conditions import flips
 from pdjax.metrics.replications import WANTED
-from pdjax.report.capacity import GOODPUT, Goodput, best_of_strategies
+from pdjax.report.capacity import (
+  GOODPUT,
+  Goodput,
+  best_of_strategies,
+  goodput_of,
+)
 from pdjax.report.study import Design, Study
+
+EQUAL = 0.005
+"""Ratios this near to 1 are none."""
+_MISSED = "No strategy kept the SLO at this load;"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,10 +51,11 @@ def verdict_of(study: Study) -> Verdict | None:
     return None
   ratio, said = _ratio(study, best)
   doubted = any(found.at.doubtful for found in best[:2])
-  kept = best[0].value > 0 and bool(best[0].at.met())
-  decided = kept and not said and not doubted and len(best) > 1
+  kept = best[0].value > 0 and best[0].kept
+  clear = kept and not said and not doubted and len(best) > 1
   return Verdict(
-      found=tuple(best), ratio=ratio, decided=decided,
+      found=tuple(best), ratio=ratio,
+      decided=clear and not _equals(study, best) and not _passed(study, best),
       headline=_headline(study, best, said),
       reservations=tuple(_reservations(study, best, said)),
       searched=study.under_load,
@@ -101,6 +111,39 @@ def _share(part: float, whole: float) -> float | None:
   return part / whole if whole > 0 else None
 
 
+def _equals(study: Study, best: Sequence[Goodput]) -> list[Goodput]:
+  """Other strategies' best designs that the runs do not tell from the first."""
+  first = best[0]
+  return [
+      one for one in best[1:] if one.kept == first.kept
+      and (_close(first, one) or _spans_one(study, first, one))
+  ]
+
+
+def _close(first: Goodput, other: Goodput) -> bool:
+  ratio = _share(first.value, other.value)
+  return ratio is not None and abs(ratio - 1) <= EQUAL
+
+
+def _spans_one(study: Study, first: Goodput, other: Goodput) -> bool:
+  """Whether the ratio's interval holds 1. Not of rates at its very edge: there
+  one kept the SLO where the other missed it."""
+  if study.under_load:
+    return first.low < other.high
+  found = ratios.paired(first.at.by_seed(GOODPUT), other.at.by_seed(GOODPUT))
+  return found.interval.low is not None and not found.significant
+
+
+def _passed(study: Study, best: Sequence[Goodput]) -> list[Goodput]:
+  """Designs with more good requests per chip than the best one, which kept the
+  SLO while they missed it."""
+  every = [goodput_of(study, design) for design in study.designs]
+  return [
+      one for one in every
+      if best[0].kept and one and not one.kept and one.value > best[0].value
+  ]
+
+
 def _fidelity(study: Study, ratio: float | None) -> str:
   """A simulated difference within the uncertainty of what goes in."""
   profile = study.runs[0].contract.get("cost_profile") or ""
@@ -117,16 +160,28 @@ def _headline(study: Study, best: Sequence[Goodput], said: str) -> str:
   first = best[0]
   if not first.value:
     return "No strategy kept the SLO at any load tried."
-  if not any(found.at.met() for found in best):
+  if equals := _equals(study, best):
+    return _equal(best[0], equals, said)
+  if not first.kept:
     return (
-        "No strategy kept the SLO at this load;"
-        f" {first.design.label} has the most good requests per chip."
+        f"{_MISSED} {first.design.label} has the most good requests per chip."
     )
   if len(best) == 1:
     designs = f" of {len(study.designs)} designs" * (len(study.designs) > 1)
     return f"{first.design.label}, best{designs}: no other strategy was judged."
   words = f"{first.design.label} has the highest goodput per chip"
+  if _passed(study, best):
+    words += " of the designs that kept the SLO"
   return f"{words}, but: {said}." if said else f"{words}."
+
+
+def _equal(first: Goodput, equals: Sequence[Goodput], said: str) -> str:
+  close = all(_close(first, one) for one in equals)
+  names = " and ".join(one.design.label for one in (first, *equals))
+  how = f"to within {EQUAL:.1%}" if close else "as far as the runs tell"
+  why = f" ({said})" if said else ""
+  told = f"{names} are equal in goodput per chip, {how}{why}."
+  return told if first.kept else f"{_MISSED} {told}"
 
 
 def _reservations(
@@ -136,6 +191,14 @@ def _reservations(
       f"{note} ({', '.join(g.design.label for g in best if g.note == note)})"
       for note in dict.fromkeys(g.note for g in best if g.note)
   ]
+  told += [
+      f"{one.design.label} has more good requests per chip"
+      f" ({one.value:.3g}/s), but missed the SLO"
+      for one in _passed(study, best)
+  ]
+  if best[0].kept and (missed := [g for g in best if not g.kept]):
+    names = ", ".join(one.design.strategy for one in missed)
+    told.append(f"no design kept the SLO of {names}")
   doubted = [g.design.label for g in best if g.at.doubtful]
   if doubted:
     told.append(f"rests on flagged runs of {', '.join(doubted)}")

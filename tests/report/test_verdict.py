@@ -112,6 +112,48 @@ def test_flagged_runs_and_missed_slos_are_said():
   assert missed.headline.startswith("No strategy kept the SLO")
 
 
+def test_a_tie_is_no_win():
+  alone = verdict(run("chunked", 10, 0.95), run("disaggregated", 10, 0.949))
+  assert not alone.decided
+  assert alone.headline.startswith("2C and 1P1D are equal in goodput per chip")
+  assert "to within 0.5%" in alone.headline and "one seed" in alone.headline
+  noisy = verdict(*(
+      run(kind, 10, 0.95, seed, goodput=4 + sign * (0.1 + 0.2 * (seed % 3 - 1)))
+      for seed in range(9)
+      for kind, sign in (("chunked", 0.5), ("disaggregated", -0.3))
+  ))
+  assert "are equal in goodput per chip, as far as the runs" in noisy.headline
+  rates = verdict(
+      *sweep("disaggregated", (1, 1, 0.5)), *sweep("chunked", (1, 1, 0.1))
+  )
+  assert "are equal" in rates.headline and not rates.decided
+
+
+def test_a_design_that_keeps_the_slo_comes_before_one_that_serves_more():
+  def seeds(kind, share, goodput):
+    return [
+        run(kind, 10, share, seed, goodput=goodput + 0.001 * (seed % 3))
+        for seed in range(9)
+    ]
+
+  told = verdict(
+      *seeds("chunked", 0.8, 4.4), *seeds("disaggregated", 0.95, 4.0)
+  )
+  assert not told.decided
+  assert told.headline.startswith(
+      "1P1D has the highest goodput per chip of the designs that kept the SLO"
+  )
+  assert "2C has more good requests per chip (4.4/s), but missed the SLO" in (
+      told.reservations
+  )
+  assert "no design kept the SLO of chunked" in told.reservations
+  none = verdict(*seeds("chunked", 0.8, 4.4), *seeds("disaggregated", 0.7, 4))
+  assert none.headline == (
+      "No strategy kept the SLO at this load; 2C has the most good requests"
+      " per chip."
+  )
+
+
 def test_another_anchor_may_flip_it():
   runs = sweep("disaggregated", (1, 1, 1, 0.1)) + sweep(
       "chunked", (1, 1, 0.5, 0.1)
