@@ -132,21 +132,28 @@ def _export(asked: _Asked) -> None:
       "csv": lambda to: exports.csv(results, to),
       "parquet": lambda to: exports.parquet(results, to),
   }
-  _whole(target, write[asked.format])
+  named = "--output_dir=" if asked.output_dir else ""
+  _whole(target, f"{named}{target}", write[asked.format])
   runs = "1 run" if len(results) == 1 else f"{len(results)} runs"
   print(f"{runs}: {target}")
 
 
-def _whole(target: Path, write: Callable[[Path], None]) -> None:
-  """Makes a folder with all that is to be in it, or none."""
+def _whole(
+    target: Path, named: str, write: Callable[[Path], None]
+) -> None:
+  """Makes a folder with all that is to be in it, or none.
+
+  `named` is the folder in words: with the flag where one was given.
+  """
   from pdjax.sweep import temporary
 
   if target.exists() or target.is_symlink():
     raise ConfigError([
-        f"--output_dir={target}: is there already; name a new folder"
+        f"{named}: is there already; remove it, or name a new folder with"
+        " --output_dir=FOLDER"
     ])
   if reason := temporary.refusal(target):
-    raise ConfigError([f"--output_dir={target}: {reason}"])
+    raise ConfigError([f"{named}: {reason}"])
   place = next(path for path in target.absolute().parents if path.is_dir())
   made = temporary.make(place, target.name)
   try:
@@ -155,7 +162,7 @@ def _whole(target: Path, write: Callable[[Path], None]) -> None:
     made.rename(target)
   except OSError as error:
     raise ConfigError([
-        f"--output_dir={target}: {error.strerror or error}"
+        f"{named}: {error.strerror or error}"
     ]) from None
   finally:
     shutil.rmtree(made, ignore_errors=True)

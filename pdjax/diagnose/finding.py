@@ -1,7 +1,4 @@
-"""What a diagnosis says: a verdict, its evidence, and what to change.
-
-The rules of thumb behind the advice: docs/diagnose.md.
-"""
+"""What a diagnosis says: a verdict, its evidence, and what to change."""
 
 import dataclasses
 from typing import Any
@@ -19,53 +16,6 @@ TITLES = {
     "decode_compute": "decode is bound by compute",
     "batch_limit": "the batch limit holds requests back",
     CANNOT_TELL: "cannot tell",
-}
-
-ADVICE = {
-    "generator": (
-        "Fix the load generator first: its own lag is in every latency here.",
-    ),
-    "prefill_queue": (
-        "Give prefill more: in a split more P workers (2P1D, 3P1D), else more"
-        " workers, or a lower rate.",
-        "Where prompts are chunked, a larger chunk_size (2048 to 8192) serves"
-        " queued prompts sooner, at the cost of steadiness.",
-    ),
-    "prefill": (
-        "Faster prefill: more tensor parallelism or a chip with more FLOP/s"
-        " for it; a prefix cache where prompts share beginnings.",
-    ),
-    "interference": (
-        "Chunk prompts: strategy.kind='chunked' with chunk_size 512 to 2048"
-        " steadies the time per token; smaller if it is chunked already.",
-        "Or give decode workers of its own: strategy.kind='disaggregated'.",
-    ),
-    "transfer": (
-        "A faster link, fewer KV bytes (kv_dtype), or P and D joined by an"
-        " interconnect rather than a network.",
-        "Where a hand-off takes longer than its prefill, splitting does not"
-        " pay: compare with strategy.kind='chunked' on as many chips.",
-    ),
-    "decode_memory": (
-        "More room for KV: more D workers or chips, a smaller kv_dtype or"
-        " weight_dtype, a larger hbm_utilization.",
-        "Or fewer requests at a time (max_num_seqs), so that none is"
-        " preempted and computed again.",
-    ),
-    "decode_bandwidth": (
-        "More memory bandwidth for decode (A100 2,039 GB/s, H100 3,350 GB/s)"
-        " helps the time per token more than faster prefill would.",
-        "Or fewer bytes a step: weights and KV in 8 bits, more tensor"
-        " parallelism; larger batches share the weights' bytes.",
-    ),
-    "decode_compute": (
-        "Fewer sequences a step, or more chips for decode.",
-    ),
-    "batch_limit": (
-        "Raise strategy.max_num_seqs if memory for KV is left, else add"
-        " workers of the role that is full.",
-    ),
-    CANNOT_TELL: (),
 }
 
 NO_PROFILER = (
@@ -88,15 +38,11 @@ class Finding:
   """Mean time of a finished request by part, where that is known."""
   notes: tuple[str, ...] = ()
   """What the data cannot show, and doubts about it."""
-
-  @property
-  def advice(self) -> tuple[str, ...]:
-    return ADVICE[self.verdict]
+  advice: tuple[str, ...] = ()
 
   def as_json(self) -> dict[str, Any]:
     return {
         **dataclasses.asdict(self), "title": TITLES[self.verdict],
-        "advice": list(self.advice),
     }
 
   def lines(self) -> list[str]:

@@ -10,6 +10,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from pdjax.diagnose import missed
+from pdjax.diagnose.advice import advice
 from pdjax.diagnose.finding import CANNOT_TELL, NO_PROFILER, TITLES, Finding
 
 _OF_ALL = 0.1
@@ -62,13 +64,15 @@ def diagnose(
   verdict, evidence = _verdict(summary, shares)
   if summary.get("slo_met"):
     evidence.insert(0, "the SLO is met; what follows is where time goes still")
+  elif summary.get("slo_met") is False:
+    evidence.insert(0, missed.words(summary))
   where = {
       _PART_TITLES.get(cause, TITLES.get(cause, cause)): shares.of(cause)
       for cause in {**shares.first, **shares.later}
   }
   return Finding(
       source=source, verdict=verdict, evidence=tuple(evidence),
-      where_ms=where, notes=tuple(notes),
+      where_ms=where, notes=tuple(notes), advice=advice(verdict, summary),
   )
 
 
@@ -147,7 +151,7 @@ def _verdict(
       ("after the first token", shares.later, later_ms),
   ):
     cause = max(_WAITS, key=lambda c, side=side: side.get(c, 0.0))
-    if _missed(summary, side is shares.first) and (
+    if missed.on_side(summary, side is shares.first) and (
         side.get(cause, 0.0) >= _OF_SIDE * side_ms > 0
     ):
       return cause, [
@@ -163,17 +167,6 @@ def _verdict(
         *_support(cause, summary),
     ]
   return _steps(summary, shares)
-
-
-def _missed(summary: Mapping[str, Any], first: bool) -> bool:
-  """Whether more requests miss a limit on this side than the SLO allows."""
-  names = ("ttft",) if first else ("tpot", "itl", "ttst")
-  goal = summary.get("slo.attainment") or 0.9
-  return any(
-      value is not None and value < goal
-      for name, value in summary.items()
-      if name.startswith(tuple(f"slo_share[{metric}" for metric in names))
-  )
 
 
 def _support(cause: str, summary: Mapping[str, Any]) -> list[str]:

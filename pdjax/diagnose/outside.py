@@ -8,6 +8,7 @@ are never seen by a client.
 """
 
 from pdjax.diagnose import tails
+from pdjax.diagnose.advice import advice
 from pdjax.diagnose.finding import CANNOT_TELL, NO_PROFILER, Finding
 from pdjax.diagnose.tails import Tail
 from pdjax.foreign.observed import Observed
@@ -56,7 +57,7 @@ def diagnose(seen: Observed) -> Finding:
     )
   return Finding(
       source=seen.source, verdict=verdict, evidence=tuple(evidence),
-      where_ms=where, notes=tuple(notes),
+      where_ms=where, notes=tuple(notes), advice=advice(verdict),
   )
 
 

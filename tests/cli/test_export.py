@@ -85,6 +85,15 @@ def test_csv_comes_back(folder, told, tmp_path):
   )
 
 
+def test_a_flag_that_was_not_given_is_not_named(folder, told):
+  assert told(folder, "--format=csv")[0] == 0
+  again = told(folder, "--format=csv")
+  assert again[0] == 2
+  assert again[-1][0].startswith("exports/x-csv: is there already; remove it")
+  given = told(folder, "--format=csv", "--output_dir=exports/x-csv")
+  assert given[-1][0].startswith("--output_dir=exports/x-csv: is there")
+
+
 def test_parquet_comes_back(folder, told, tmp_path):
   assert told(folder, "--format=parquet")[0] == 0
   made = tmp_path / "exports/x-parquet"

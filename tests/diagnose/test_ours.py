@@ -2,7 +2,8 @@
 
 import pytest
 
-from pdjax.diagnose.finding import ADVICE, TITLES
+from pdjax.diagnose.advice import ADVICE, advice
+from pdjax.diagnose.finding import TITLES
 from pdjax.diagnose.ours import diagnose, shares_of
 from tests.diagnose.made import CASES, served
 
@@ -66,7 +67,59 @@ def test_a_met_slo_is_told():
       diagnose("x", summary | {"slo_met": met}, 0.0) for met in (True, False)
   )
   assert met.evidence[0].startswith("the SLO is met")
-  assert met.evidence[1:] == missed.evidence
+  assert met.evidence[1:] == missed.evidence[1:]
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"slo_share[ttft <= 1 s]": 0.5}, "ttft <= 1 s is kept by 50.0%"),
+        ({"slo_share[ttft <= 1 s]": 0.92, "slo_share[tpot <= 1 s]": 0.3},
+         "tpot <= 1 s is kept by 30.0%"),
+        ({"slo_holds[p99 ttft <= 1 s]": False,
+          "slo_value_s[p99 ttft <= 1 s]": 2.5},
+         "p99 ttft <= 1 s, but it is 2.5 s"),
+        ({"slo_share[ttft <= 1 s]": 0.92, "slo_share[tpot <= 1 s]": 0.91,
+          "slo_attainment": 0.85}, "85.0% of the requests keep all of it"),
+    ],
+)
+def test_a_missed_slo_names_the_terms(told, words):
+  _, summary = served("prefill")
+  told = {"slo_met": False, "slo.attainment": 0.9} | told
+  first = diagnose("x", summary | told, 0.0).evidence[0]
+  assert first == (
+      f"the SLO is missed, 0.9 of the requests are to keep it: {words}"
+  )
+
+
+@pytest.mark.parametrize(
+    ("kind", "chunk", "words", "count"),
+    [
+        ("continuous", None, "strategy.kind='chunked'", 2),
+        ("chunked", 2048, "A smaller chunk_size", 2),
+        ("chunked", 512, "strategy.kind='disaggregated'", 1),
+        ("disaggregated", 512, "", 0),
+    ],
+)
+def test_no_advice_to_do_what_is_done(kind, chunk, words, count):
+  config = {"strategy.kind": kind, "strategy.chunk_size": chunk}
+  lines = advice("interference", config)
+  assert len(lines) == count and (not lines or words in lines[0])
+  if kind != "continuous":
+    assert "'chunked'" not in " ".join(lines)
+  assert len(advice("interference")) == 3  # A client's file has no config.
+
+
+def test_a_run_takes_the_advice_of_its_config():
+  _, summary = served("decode_bandwidth")
+  small = {"model.weight_dtype": "fp8", "model.kv_dtype": "fp8"}
+  plain, done = (
+      " ".join(diagnose("x", summary | each, 0.0).advice)
+      for each in ({}, small)
+  )
+  assert "8 bits" in plain and "8 bits" not in done
+  assert "prefix" in advice("prefill", {})[1]
+  assert len(advice("prefill", {"strategy.prefix_cache": True})) == 1
 
 
 def test_without_peaks_bandwidth_is_not_guessed():
