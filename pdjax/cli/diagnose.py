@@ -1,6 +1,8 @@
 """`python -m pdjax.diagnose`: where the time goes, why, and what to change."""
 
+import csv
 import json
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -74,13 +76,33 @@ def diagnosed(name: str) -> list[Finding]:
   """
   path = inputfile.path_of(name)
   if path.is_dir():
-    return [_ours(run) for run in runs_in(path)]
+    return [_ours(path)] if runs_in(path) == [path] else _all_of(name)
   if reason := inputfile.refusal(name):
     raise ConfigError([f"{name}: {reason}"])
   try:
     return list(_outside(path))
-  except (OSError, ValueError) as error:
+  except (OSError, ValueError, csv.Error) as error:
     raise ConfigError([f"{name}: {error}"]) from error
+  except RecursionError as error:
+    raise ConfigError([f"{name}: nested too deeply"]) from error
+
+
+def _all_of(name: str) -> list[Finding]:
+  """Of an experiment's runs; damaged ones are named and left out."""
+  from pdjax.results.found import results_in
+
+  found, left_out = results_in(name)
+  findings = []
+  for one in found:
+    try:
+      findings.append(_ours(one.folder))
+    except ConfigError as error:
+      left_out += error.errors
+  if not findings:
+    raise ConfigError(left_out)
+  for line in left_out:
+    print(f"! left out, damaged: {line}", file=sys.stderr)
+  return findings
 
 
 def _ours(folder: Path) -> Finding:

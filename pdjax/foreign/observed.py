@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+MOST = 1e24
+"""Beyond it nothing is a time or a count of a benchmark, in whatever unit; up
+to it sums and products are finite."""
 METRICS = ("ttft", "tpot", "itl", "itl_first", "e2el", "lag")
 
 
@@ -45,7 +48,13 @@ class Observed:
 
 
 def number(value: Any) -> float | None:
-  """A finite number of a file, else None."""
+  """A finite number of a file, else None.
+
+  Raises:
+    ValueError: one that no benchmark gives.
+  """
   if isinstance(value, bool) or not isinstance(value, int | float):
     return None
+  if MOST < abs(value) < np.inf:
+    raise ValueError(f"a number beyond {MOST:g}")
   return float(value) if np.isfinite(value) else None

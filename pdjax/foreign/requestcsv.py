@@ -10,7 +10,7 @@ import io
 
 import numpy as np
 
-from pdjax.foreign.observed import Observed, Requests
+from pdjax.foreign.observed import MOST, Observed, Requests
 
 _UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
@@ -107,7 +107,10 @@ class _Table:
     for number, row in enumerate(self._rows, 2):
       text = (row.get(name) or "").strip()
       try:
-        values.append(float(text) if text else np.nan)
+        value = float(text) if text else np.nan
+        if MOST < abs(value) < np.inf:
+          raise ValueError(text)
+        values.append(np.nan if np.isinf(value) else value)
       except ValueError:
         raise ValueError(
             f"line {number}, column {name}: {text[:40]!r} is no number"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pdjax.foreign import vllm
-from pdjax.foreign.observed import Observed, Requests, number
+from pdjax.foreign.observed import MOST, Observed, Requests, number
 
 
 def is_vllm(value: Any) -> bool:
@@ -72,20 +72,28 @@ def _list(value: Mapping[str, Any], name: str, size: int) -> np.ndarray | None:
     return None
   try:
     column = np.array(value[name], float)
-  except (TypeError, ValueError):
+  except (TypeError, ValueError, OverflowError):
     column = np.empty(0)
-  if column.shape != (size,) or not np.isfinite(column).all():
+  if column.shape != (size,) or not _usable(column):
     raise ValueError(f"{name}: expected {size} numbers, one a request")
   return column
+
+
+def _usable(column: np.ndarray) -> bool:
+  return bool((np.abs(column) <= MOST).all())  # nan is not
 
 
 def _gaps(lists: Any, done: np.ndarray) -> tuple[np.ndarray, ...] | None:
   if not isinstance(lists, list) or not lists:
     return None
   try:
-    gaps = [1000.0 * np.array(each, float) for each in lists]
-  except (TypeError, ValueError):
+    gaps = [np.array(each, float) for each in lists]
+  except (TypeError, ValueError, OverflowError):
     gaps = []
-  if len(gaps) != len(done) or any(each.ndim != 1 for each in gaps):
+  if len(gaps) != len(done) or not all(
+      each.ndim == 1 and _usable(each) for each in gaps
+  ):
     raise ValueError(f"itls: expected {len(done)} lists of numbers")
-  return tuple(each for each, kept in zip(gaps, done, strict=True) if kept)
+  return tuple(
+      1000.0 * each for each, kept in zip(gaps, done, strict=True) if kept
+  )

@@ -2,6 +2,7 @@
 """
 
 import datetime
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -32,6 +33,9 @@ def mistakes(tree: Any, fields: tuple[str, ...]) -> Iterator[str]:
   if missing := [name for name in _FIELDS if name not in tree]:
     yield f"missing: {', '.join(missing)}"
     return
+  if endless := list(_not_finite(tree)):
+    yield from endless
+    return
   yield from _others(tree, _FIELDS, "")
   if not _words(tree["claim"]):
     yield "claim: expected a sentence"
@@ -50,6 +54,19 @@ def mistakes(tree: Any, fields: tuple[str, ...]) -> Iterator[str]:
       isinstance(row, dict) and row.get("figures") for row in tree["rows"]
   ):
     yield "rows, ratios: no figure at all"
+
+
+def _not_finite(tree: Any) -> Iterator[str]:
+  """Numbers anywhere that no JSON has, or that are too large for any sum."""
+  waiting = [("", tree)]
+  while waiting:
+    path, value = waiting.pop()
+    if isinstance(value, dict):
+      waiting += [(f"{path}.{name}", one) for name, one in value.items()]
+    elif isinstance(value, list):
+      waiting += [(f"{path}[{at}]", one) for at, one in enumerate(value)]
+    elif isinstance(value, int | float) and not _is_finite(value):
+      yield f"{path.removeprefix('.')}: expected a finite number"
 
 
 def _source(source: Any) -> Iterator[str]:
@@ -137,6 +154,10 @@ def _is_list(value: Any, of) -> bool:
 
 def _is_number(value: Any) -> bool:
   return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_finite(value: int | float) -> bool:
+  return abs(value) <= sys.float_info.max  # nan is not; integers are exact
 
 
 def _is_value(value: Any) -> bool:

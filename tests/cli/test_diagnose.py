@@ -5,6 +5,7 @@ import json
 import pytest
 
 from pdjax.cli.diagnose import main
+from pdjax.sweep import runfiles
 
 VLLM = {
     "completed": 1000, "median_ttft_ms": 100.0, "p99_ttft_ms": 900.0,
@@ -42,6 +43,24 @@ def test_an_experiment_of_ours(command, tmp_path, capsys):
     holds_attribution(folder)
 
 
+def test_one_damaged_run_is_left_out(command, tmp_path, capsys):
+  assert command("--sweep=workload.rate=20,40,60")[0] == 0
+  cut, agreed, _ = sorted((tmp_path / "results/x/runs").iterdir())
+  for run in (cut, agreed):
+    (run / "requests.parquet").write_bytes(b"PAR1")
+  status = json.loads((agreed / "status.json").read_text())
+  status["files"] = runfiles.listed(agreed)
+  (agreed / "status.json").write_text(json.dumps(status))
+  assert main(["results/x", "--json"]) == 0
+  out, err = capsys.readouterr()
+  assert len(json.loads(out)) == 1
+  lines = err.splitlines()
+  assert len(lines) == 2 and all(
+      line.startswith("! left out, damaged: ") and run.name in line
+      for run, line in zip((cut, agreed), lines, strict=True)
+  )
+
+
 def holds_attribution(folder):
   """What a run says of its workers agrees with its summary."""
   found = json.loads((folder / "attribution.json").read_text())
@@ -73,6 +92,16 @@ def test_a_vllm_file(told, tmp_path):
         ("a.json", "{}", "a.json: no known results; expected a vLLM benchmark"),
         ("a.json", '{"benchmarks": [1]}', "a.json: guidellm, benchmark 1: no"),
         ("a.json", '{"mean_ttft_ms": 1, "ttfts": ["x"]}', "ttfts: expected 1"),
+        ("a.json", '{"mean_ttft_ms": 1' + 400 * "0" + "}", "a number beyond"),
+        ("a.json", '{"mean_ttft_ms": 1e308}', "a.json: a number beyond 1e+24"),
+        ("a.json", '{"mean_ttft_ms": 1, "ttfts": [1' + 400 * "0" + "]}",
+         "ttfts: expected 1"),
+        ("a.json", '{"mean_ttft_ms": 1, "ttfts": [1e308]}', "ttfts: expected"),
+        ("a.json", '{"mean_ttft_ms": 1, "ttfts": [1], "itls": [[1e308]]}',
+         "itls: expected 1"),
+        ("a.json", 100_000 * "[", "a.json: nested too deeply"),
+        ("a.csv", "ttft_ms\n" + 140_000 * "1", "field larger than"),
+        ("a.csv", "ttft_ms\n1e308\n", "column ttft_ms: '1e308' is no number"),
         ("a.csv", "x,y\n1,2\n", "a.csv: expected a column ttft_ms"),
         ("a.csv", "", "a.csv: no rows"),
         ("a.csv", "\x00\xff", "a.csv: "),

@@ -74,6 +74,9 @@ BAD = {
     "limits": ("does_not_support", [], "every claim has its limits"),
     "other": ("claimed", "x", "claimed: no such field"),
     "sentence": ("unknowns", [3], "unknowns: expected a list of sentences"),
+    "nan": ("rows.0.figures.x", float("nan"), "figures.x: expected a finite"),
+    "inf": ("contract.model", float("-inf"), "contract.model: expected a fin"),
+    "huge": ("ratios.0.value", [0, 10**400], "ratios[0].value[1]: expected a"),
     "ratio": ("ratios.0.value", None, "ratios[0].value: expected"),
 }
 
