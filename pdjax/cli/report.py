@@ -200,7 +200,10 @@ def _report(found: Results):
       name=found.name, question=found.question, records=found.records,
       failed=found.failed, search=found.search,
       more_studies=len(studies) - len(shown),
-      figures=[figures_of(study, rooflines.chart) for study in shown],
+      figures=[
+          figures_of(study, rooflines.chart, searched=found.search is not None)
+          for study in shown
+      ],
       folder=found.folder,
       made_from=_made_from(found),
   )

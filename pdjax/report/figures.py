@@ -42,8 +42,14 @@ class Figures:
   """Those that line charts show."""
 
 
-def figures_of(study: Study, roofline: Roofline) -> Figures:
-  """Reads the logs of as many runs as can be told apart."""
+def figures_of(
+    study: Study, roofline: Roofline, *, searched: bool = False
+) -> Figures:
+  """Reads the logs of as many runs as can be told apart.
+
+  Args:
+    searched: the runs are a search's, whose own goodput is the answer.
+  """
   verdict = verdict_of(study)
   found = [g for d in study.designs if (g := goodput_of(study, d)) is not None]
   designs = _shown(study, verdict, found)
@@ -60,7 +66,7 @@ def figures_of(study: Study, roofline: Roofline) -> Figures:
   return Figures(
       study=study, verdict=verdict, designs=tuple(designs),
       charts=(
-          goodput.chart(study, found, designs),
+          goodput.chart(study, found, designs, searched=searched),
           rates.latency(study, designs),
           rates.attainment(study, designs),
           scaled.chart(study, designs, found),

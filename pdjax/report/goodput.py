@@ -12,21 +12,29 @@ from pdjax.report.study import Design, Study
 
 _MOST = 24
 """Bars; more are in the table."""
+_SEARCHED = (
+    "the search, above, has each rival's: of the rates that it happened to try"
+    " another number would come out"
+)
 
 
 def chart(
-    study: Study, found: Sequence[Goodput], designs: Sequence[Design]
+    study: Study, found: Sequence[Goodput], designs: Sequence[Design], *,
+    searched: bool = False,
 ) -> Chart:
   """Each design's goodput, the largest first.
 
   Args:
     found: of all designs that could be judged.
     designs: those of the line charts, which have a colour; others are grey.
+    searched: a search chose the runs and says itself what they serve.
   """
   head = Chart(
       name="goodput", kind=study.kind, title="Goodput per chip", wide=True,
       answers="Which design serves the most requests per chip within the SLO?",
   )
+  if searched:
+    return dataclasses.replace(head, absent=_SEARCHED)
   if not found:
     why = "the runs have no SLO" if not study.slo["terms"] else (
         "the SLO could not be judged in any run"

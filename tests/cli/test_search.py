@@ -65,6 +65,13 @@ def test_every_rival_has_a_bracket_of_its_best_design(searched):
   assert set(rates) == {"2C", "1P1D"} and "4 seeds" in verdict["caveats"][-1]
 
 
+def test_the_page_has_one_answer_which_is_the_search_s(searched):
+  page = (searched / "results/x/report.html").read_text()
+  assert 'data-name="search"' in page and 'data-absent="goodput"' in page
+  assert 'data-name="goodput"' not in page
+  assert 'data-name="attainment_by_rate"' in page
+
+
 def test_probes_are_rows_of_the_summary(searched):
   rows = json.loads((searched / "results/x/summary.json").read_text())
   runs = {row["run"] for row in rows}
