@@ -30,7 +30,8 @@ of tpot_ms, e2el_ms, arrival_s, sent_s, prompt_tokens, output_tokens.
   --help    shows this
 
 Where the data does not decide it says `cannot_tell`, and why. The rules are in
-docs/diagnose.md. Exit status: 0 told, 2 not results that can be read.
+docs/diagnose.md. Exit status: 0 told, 2 something given cannot be read: a line
+says what, and the rest is told.
 """
 
 _FORMATS = (
@@ -59,13 +60,31 @@ def _main(arguments: Sequence[str]) -> int:
     errors.append("expected a folder or a file; see --help")
   if errors:
     raise ConfigError(errors)
-  findings = [finding for name in names for finding in diagnosed(name)]
-  if "--json" in flags:
+  findings, unread = _diagnosed(names)
+  if findings:
+    _tell(findings, as_json="--json" in flags)
+  if unread:
+    raise ConfigError(unread)
+  return OK
+
+
+def _diagnosed(names: Sequence[str]) -> tuple[list[Finding], list[str]]:
+  """The findings of all that can be read, and a line for each that cannot."""
+  findings, unread = [], []
+  for name in names:
+    try:
+      findings += diagnosed(name)
+    except ConfigError as error:
+      unread += error.errors
+  return findings, unread
+
+
+def _tell(findings: Sequence[Finding], *, as_json: bool) -> None:
+  if as_json:
     told = [finding.as_json() for finding in findings]
     print(json.dumps(told, indent=2, allow_nan=False))
-    return OK
-  print("\n\n".join("\n".join(finding.lines()) for finding in findings))
-  return OK
+  else:
+    print("\n\n".join("\n".join(finding.lines()) for finding in findings))
 
 
 def diagnosed(name: str) -> list[Finding]:
@@ -111,7 +130,7 @@ def _ours(folder: Path) -> Finding:
 
   summary = jsonfile.read_object(folder / "summary.json")
   if "kind" not in summary:
-    raise ConfigError([f"{folder}: not a run's folder: no summary.json"])
+    raise ConfigError([f"{folder}: {_no_run(folder)}"])
   if missing := [name for name in ours.NEEDED if name not in summary]:
     raise ConfigError([
         f"{folder}: its summary has no {missing[0]}: made by an earlier pdjax;"
@@ -119,6 +138,22 @@ def _ours(folder: Path) -> Finding:
     ])
   source = f"{folder.name}: {summary['kind']} run of pdjax"
   return ours.diagnose(source, summary, _mean_lag_ms(folder))
+
+
+def _no_run(folder: Path) -> str:
+  """Why a folder is no run's."""
+  files = sorted(
+      path for name in ("*.json", "*.csv", "*/*.json", "*/*.csv")
+      for path in folder.glob(name) if not path.name.startswith("summary.")
+  )
+  if files and not (folder / "config.json").exists():
+    return (
+        "not a run's folder; if it is an export or another tool's, name the"
+        f" files in it, such as {files[0]}"
+    )
+  if (folder / "summary.json").exists():
+    return "not a run's folder: its summary.json is not one of a run"
+  return "not a run's folder: no summary.json"
 
 
 def _mean_lag_ms(folder: Path) -> float:

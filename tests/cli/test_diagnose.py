@@ -118,16 +118,36 @@ def test_bad_files_are_one_line(told, tmp_path, name, text, line):
     ("arguments", "line"),
     [
         (["none.json"], "none.json: no such file; did you mean 'v.json'?"),
-        (["."], ".: not a run's folder: no summary.json"),
+        (["."], ".: not a run's folder; if it is an export or another tool's,"
+         " name the files in it, such as v.json"),
+        (["empty"], "empty: not a run's folder: no summary.json"),
         (["v.json", "--jsn"], "--jsn: no such flag; did you mean '--json'?"),
         (["--json"], "expected a folder or a file; see --help"),
     ],
 )
 def test_mistakes_are_one_line(told, tmp_path, arguments, line):
+  (tmp_path / "empty").mkdir()
   (tmp_path / "v.json").write_text(json.dumps(VLLM))
   status, out, err = told(*arguments)
   assert (status, out) == (2, "")
   assert err == [line]
+
+
+def test_what_can_be_read_is_told_beside_what_cannot(told, tmp_path):
+  export = tmp_path / "exports" / "x-vllm"
+  export.mkdir(parents=True)
+  (export / "summary.json").write_text("[]")
+  status, _, (line,) = told("exports/x-vllm")
+  assert status == 2 and "its summary.json is not one of a run" in line
+  (export / "v.json").write_text(json.dumps(VLLM))
+  arguments = ("none.json", "exports/x-vllm", "exports/x-vllm/v.json")
+  status, out, err = told(*arguments, "--json")
+  assert status == 2
+  assert [each["verdict"] for each in json.loads(out)] == ["prefill_queue"]
+  assert err[0].startswith("none.json: no such file")
+  assert err[1].startswith("exports/x-vllm: not a run's folder; if it is an")
+  assert err[1].endswith("such as exports/x-vllm/v.json")
+  assert len(err) == 2
 
 
 def test_a_run_from_before_attribution_is_told(told, tmp_path):
