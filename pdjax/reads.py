@@ -28,6 +28,9 @@ class _Reads:
 RATED = ("poisson", "gamma", "constant", "semi_open")
 """Arrivals that need `workload.rate`."""
 
+SEED = "workload.seed"
+"""Read where a workload draws anything."""
+
 SYNTHETIC_REQUESTS = 100
 """Of a synthetic workload that does not say how many."""
 
@@ -60,6 +63,36 @@ def _moves_pages(run: Run) -> bool:
 
 def _caches_prefixes(run: Run) -> bool:
   return bool(resolved(run).strategy.prefix_cache)
+
+
+def _draws(run: Run) -> bool:
+  """Whether a seed of the workload changes anything."""
+  return (
+      _measured(run)
+      or arrival_of(run.workload) in _DRAWN_ARRIVALS
+      or _pauses(run.workload)
+      or run.workload.cancel_fraction > 0
+      or (not _from_trace(run) and _draws_lengths(run.workload))
+  )
+
+
+_DRAWN_ARRIVALS = ("poisson", "gamma", "semi_open")
+
+
+def _pauses(workload: config.Workload) -> bool:
+  """Whether a trace's arrivals are delayed, or users of a loop think."""
+  match arrival_of(workload):
+    case "trace":
+      return workload.jitter_s > 0
+    case "closed":
+      return workload.think_time_s > 0
+    case _:
+      return False
+
+
+def _draws_lengths(workload: config.Workload) -> bool:
+  laws = (workload.prompt.kind, workload.output.kind)
+  return workload.lengths is not None or laws != ("fixed", "fixed")
 
 
 def _lengths(name: str, *kinds: str) -> Callable[[Run], bool]:
@@ -206,6 +239,14 @@ _READS = (
         ("workload.prompt", "workload.output"),
         lambda run: run.workload.lengths is None,
         "workload.lengths says it already",
+    ),
+    _Reads(
+        (SEED,),
+        _draws,
+        "it draws nothing (the lengths, arrivals and patience are given), so"
+        " seeds would be one run counted again; of a trace"
+        " workload.arrival='poisson' keeps the lengths and draws the arrivals,"
+        " workload.jitter_s shifts them",
     ),
     _Reads(
         ("workload.time_scale", "workload.jitter_s"),

@@ -1,9 +1,12 @@
 """Fields said in vain are found; what is unsaid gets its meaning."""
 
+import dataclasses
+
 import pytest
 
 from pdjax import reads, schema
 from pdjax.config import TransferPlan
+from pdjax.workload.build import build
 
 
 def vain(tree):
@@ -86,6 +89,41 @@ def test_what_a_workload_reads():
   assert vain({"workload": {"prompt": {"cv": 2.0, "mean": 9}}}) == {
       "workload.prompt.cv"
   }
+
+
+@pytest.mark.parametrize(
+    ("workload", "drawn"),
+    [
+        ({"kind": "azure"}, False),
+        ({"kind": "azure", "arrival": "constant", "rate": 2.0}, False),
+        ({"kind": "azure", "arrival": "closed"}, False),
+        ({"kind": "azure", "arrival": "closed", "think_time_s": 1.0}, True),
+        ({"kind": "azure", "arrival": "poisson", "rate": 2.0}, True),
+        ({"kind": "azure", "jitter_s": 0.5}, True),
+        ({"kind": "azure", "cancel_fraction": 0.1}, True),
+        ({"arrival": "all_at_once", "prompt": {"kind": "lognormal"}}, True),
+        ({"arrival": "all_at_once", "lengths": "humaneval"}, True),
+        ({"arrival": "all_at_once"}, False),
+    ],
+)
+def test_a_seed_is_read_where_something_is_drawn(workload, drawn):
+  asked = {"prompt": {"kind": "fixed"}, "output": {"kind": "fixed"}}
+  if "kind" in workload or "lengths" in workload:
+    asked = {}
+  tree = {"workload": {**asked, **workload, "num_requests": 9, "seed": 1}}
+  assert ("workload.seed" in vain(tree)) != drawn
+  one, two = (
+      build(dataclasses.replace(
+          schema.run_from_tree(tree).workload, seed=seed,
+          concurrency=2 if workload.get("arrival") == "closed" else None,
+      ))
+      for seed in (0, 1)
+  )
+  assert (
+      (one.requests, one.output_tokens, one.cancel_after_ps, one.behaviour)
+      != (two.requests, two.output_tokens, two.cancel_after_ps, two.behaviour)
+  ) == drawn
+  assert "workload.seed" not in vain(tree | {"backend": {"kind": "jax"}})
 
 
 def test_pools_make_their_shorthands_vain():

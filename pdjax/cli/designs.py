@@ -1,7 +1,7 @@
 """The rivals and designs of a search, and what is wrong with asking for it.
 
 A case is a rival; without cases each `strategy.kind` is one. The cells of a
-search are its designs, each at the first rate and seed.
+search are its designs, each at the first rate.
 """
 
 import dataclasses
@@ -13,14 +13,13 @@ from pdjax.checks import Check
 from pdjax.config import Run
 from pdjax.metrics.slo import terms_of
 from pdjax.metrics.summary import chips_of
-from pdjax.reads import arrival_of, roles_of
+from pdjax.reads import SEED, arrival_of, roles_of, vain
 from pdjax.search.contest import Plan
 from pdjax.search.designs import Design, Rival
 from pdjax.search.whole import budgets
 from pdjax.sweep.cells import Cell
 from pdjax.sweep.experiment import Experiment
 from pdjax.sweep.search import SEEDS, Search
-from pdjax.sweep.spread import SEED
 
 RATE = "workload.rate"
 _ARRIVALS = ("poisson", "gamma", "constant", "trace")
@@ -111,7 +110,16 @@ def _slo(run: Run) -> Iterator[str]:
     )
 
 
-CHECKS: tuple[Check, ...] = (_protocol, _rate, _slo)
+def _seeds(run: Run) -> Iterator[str]:
+  if vain(run, [SEED]):
+    yield (
+        "sweep.search: seeds would be one run counted again, for nothing is"
+        " drawn; on a trace workload.arrival='poisson' keeps its lengths and"
+        " draws the arrivals, workload.jitter_s delays each at random"
+    )
+
+
+CHECKS: tuple[Check, ...] = (_protocol, _rate, _slo, _seeds)
 """Of each design of a search."""
 
 

@@ -17,13 +17,13 @@ from pdjax.cli.flags import Flags
 from pdjax.cli.plan import Part, made_by
 from pdjax.cli.work import Work
 from pdjax.metrics.conditions import comparable, split_of
+from pdjax.reads import SEED
 from pdjax.report.search import table
 from pdjax.search.asking import Found, NoRun, Probe, Row
 from pdjax.search.record import Recorder, verdict_words
 from pdjax.search.whole import Ended, budgets, whole
 from pdjax.sweep import jsonfile, launch
 from pdjax.sweep.cells import Cell
-from pdjax.sweep.spread import SEED
 from pdjax.sweep.store import REPORT_LOCK
 
 Say = Callable[[str], None]
@@ -109,7 +109,7 @@ class _Served:
     if not due:
       return {}
     simulated = self._part.cells.cells[0].run.backend.kind == "simulated"
-    self._say(f"  {len(due)} runs")
+    self._say("  1 run" if len(due) == 1 else f"  {len(due)} runs")
     work = Work(
         self._part, list(due.values()), self._flags, self._say,
         quiet=simulated, spares=self._spares,

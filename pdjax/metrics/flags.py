@@ -16,12 +16,19 @@ from pdjax import config
 from pdjax.metrics.anchors import ANCHORS
 from pdjax.metrics.growth import grew
 from pdjax.metrics.requests import RequestTable
+from pdjax.window import window_of
 
 DRAIN_SHARE = 0.1
 """A run drains when its makespan exceeds the span of its arrivals by more."""
 
 EXTRAPOLATED_SHARE = 0.01
 """Prices are said to be extrapolated when more of the steps are."""
+
+RATE_SHARE = 0.1
+"""A window's offered rate may differ from the configured one by this share."""
+
+LOOPS = ("closed", "semi_open")
+"""Arrivals whose times follow from the system too."""
 
 LATE_SHARE = 0.05
 """A generator is late when its lag (p99, of few requests the largest) is above
@@ -75,7 +82,8 @@ def caveats(
 ) -> list[str]:
   """What right numbers do not speak for."""
   return [
-      *_from_workload(run, facts), *_drain(summary),
+      *_from_workload(run, facts), *_off_rate(run.workload, summary),
+      *_drain(summary),
       *_anchor_flips(summary), *_not_judged(summary),
   ]
 
@@ -103,6 +111,26 @@ def _from_workload(run: config.Run, facts: Facts) -> list[str]:
         " profile's range"
     )
   return lines
+
+
+def _off_rate(
+    workload: config.Workload, summary: Mapping[str, Any]
+) -> list[str]:
+  """A window that got another rate than asked for, by more than chance."""
+  window, arrival = window_of(workload), workload.arrival
+  asked, came = workload.rate, summary["offered_rate"]
+  if not window or not asked or not came or arrival in LOOPS:
+    return []
+  expected = asked * window.duration_ns / 1e9
+  cv = workload.arrival_cv if arrival == "gamma" else 1.0
+  if abs(came / asked - 1) <= max(RATE_SHARE, 3 * cv / expected**0.5):
+    return []
+  traced = arrival == "trace"
+  why = "a trace's pace varies" if traced else "more than chance explains"
+  return [
+      f"offered {came:.3g} requests/s in the window, {asked:.3g} configured:"
+      f" {why}"
+  ]
 
 
 def _drain(summary: Mapping[str, Any]) -> list[str]:

@@ -12,10 +12,10 @@ from pdjax.report.heading import slo_words, wrapped
 Rival = Mapping[str, Any]
 
 _HEAD = (
-    f"{'':<{labels.WIDTH}}{'':>6}{'rate, /s/chip':>16}{'SLO %':>20}"
-    f"{'goodput':>20}\n"
+    f"{'':<{labels.WIDTH}}{'':>6}{'rate, /s/chip':>16}{'SLO %':>22}"
+    f"{'goodput':>26}\n"
     f"{'':<{labels.WIDTH}}{'chips':>6}{'passed':>8}{'failed':>8}"
-    f"{'where it passed':>20}{'/s/chip':>20}"
+    f"{'where it passed':>22}{'/s/chip':>26}"
 )
 
 
@@ -41,7 +41,7 @@ def table(found: Mapping[str, Any]) -> str:
 def _heading(found: Mapping[str, Any]) -> str:
   contract, settings = found["contract"], found["settings"]
   words = [
-      f"{found['kind'].upper()}  highest rate within the SLO, bracketed to"
+      f"{found['kind'].upper()}  highest rate within the SLO, searched to"
       f" {100 * settings['tolerance']:g} %"
   ]
   if contract:
@@ -54,7 +54,7 @@ def _heading(found: Mapping[str, Any]) -> str:
     ]
   seeds = len(settings["seeds"])
   words.append(
-      f"{seeds} seeds; a rate passes or fails where a"
+      f"{_counted(seeds, 'seed')}; a rate passes or fails where a"
       f" {100 * settings['confidence']:g} % interval says so"
   )
   return "; ".join(words)
@@ -66,8 +66,8 @@ def _row(one: Rival) -> str:
       f"{one['chips']:>6}"
       f"{_number(bracket['low_per_chip']):>8}"
       f"{_number(bracket['high_per_chip']):>8}"
-      f"{_interval(one['attainment'], 100, 1):>20}"
-      f"{_interval(one['goodput_per_chip'], 1, 3):>20}"
+      f"  {_interval(one['attainment'], 100, 1):>20}"
+      f"  {_interval(one['goodput_per_chip'], 1, 3):>24}"
   )
   return labels.row(one["rival"], cells).rstrip()
 
@@ -97,10 +97,14 @@ def _design(one: Rival) -> str:
   told = f"{one['rival']}: {values or 'no other'}; {one['bracket']['reason']}"
   if tuning := one["tuning"]:
     told += (
-        f"; of {tuning['designs']} by {tuning['runs']} of {tuning['budget']}"
-        " runs"
+        f"; of {tuning['designs']} by {tuning['runs']} of"
+        f" {_counted(tuning['budget'], 'run')}"
     )
   return told
+
+
+def _counted(count: int, noun: str) -> str:
+  return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def _word(value: Any) -> str:

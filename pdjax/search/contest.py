@@ -68,7 +68,8 @@ def contest(
   if budget is not None:
     tuned = yield from race(rival.designs, _rules(plan, budget))
     tell(f"{rival.name}: best of {len(rival.designs)} designs is"
-         f" {tuned.best.label}, after {tuned.runs} runs")
+         f" {tuned.best.label}, after {tuned.runs} run"
+         + ("" if tuned.runs == 1 else "s"))
   design = tuned.best if tuned else rival.designs[0]
   bracket = _start(design, tuned, plan)
   seen = yield from _narrow(bracket, design, plan, tell)

@@ -14,11 +14,12 @@ from typing import Any
 
 from pdjax import literals, schema
 from pdjax.config import ConfigError
+from pdjax.reads import SEED
 from pdjax.sweep import axis, sample
 from pdjax.sweep.axis import Span
 from pdjax.sweep.cells import Said
 from pdjax.sweep.section import name_of
-from pdjax.sweep.spread import REPEAT, SEED, Sweep
+from pdjax.sweep.spread import REPEAT, Sweep
 from pdjax.sweep.where import where_of
 from pdjax.unknown import UNKNOWN
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from pdjax import fieldtypes
 from pdjax.fieldtypes import SCALARS, shown
-from pdjax.sweep.spread import REPEAT, SEED, Sweep
+from pdjax.reads import SEED
+from pdjax.sweep.spread import REPEAT, Sweep
 from pdjax.unknown import known
 
 SEEDS = tuple(range(8))
@@ -50,9 +51,8 @@ def search_of(tree: Any, sweep: Sweep, errors: list[str]) -> Search:
 
 
 def designs_of(sweep: Sweep) -> Sweep:
-  """The sweep over designs alone: one seed of those for results."""
-  seeds = (sweep.seeds or SEEDS)[:1]
-  return dataclasses.replace(sweep, seeds=seeds)
+  """The sweep over designs alone: the search sets the seeds."""
+  return dataclasses.replace(sweep, seeds=())
 
 
 def _ranges(search: Search) -> Iterator[str]:

@@ -17,6 +17,7 @@ from typing import Any
 from pdjax import checks, reads, schema
 from pdjax.checks import Check
 from pdjax.fieldtypes import SCALARS, shown
+from pdjax.reads import SEED
 from pdjax.sweep.cells import Cell, Said
 from pdjax.sweep.only import Only, select
 from pdjax.sweep.where import Where, meeting
@@ -24,8 +25,6 @@ from pdjax.unknown import Withheld, known
 
 REPEAT = "repeat"
 """Varies like a field, but is none: the number of an equal run."""
-SEED = "workload.seed"
-"""What `sweep.seeds` sets."""
 MAX_REPEAT = 1000
 MAX_CELLS = 10_000
 

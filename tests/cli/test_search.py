@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from pdjax.cli.experiment import main
+from pdjax.report.search import table
 
 CONFIG = '''"""Which of two is best?"""
 
@@ -148,6 +149,18 @@ def test_every_mistake_is_told_at_once(tmp_path, monkeypatch, capsys):
     assert any(line.startswith(start) for line in lines), (start, lines)
 
 
+def test_columns_of_the_table_stay_apart(searched):
+  one = found(searched)
+  first = one["rivals"][0]
+  first["attainment"] = {"estimate": 1.0, "low": 0.9654, "high": 1.0}
+  first["goodput_per_chip"] = {"estimate": 123.4, "low": 111.1, "high": 222.2}
+  first["tuning"]["budget"] = 1
+  text = table(one)
+  assert "100.0 [96.5, 100.0]  123.400 [111.100, 222.200]" in text
+  assert max(map(len, text.splitlines())) <= 96
+  assert "searched to 50 %" in text and " of 1 run\n" in text
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [
@@ -156,6 +169,10 @@ def test_every_mistake_is_told_at_once(tmp_path, monkeypatch, capsys):
          " time, so it must be 'steady'"),
         (('"rate": 8.0,', '"kind": "azure",'),
          "workload.rate: sweep.search needs the first rate to try"),
+        (('"rate": 8.0,', '"kind": "azure", "rate": 8.0,'),
+         "sweep.search: seeds would be one run counted again, for nothing is"
+         " drawn; on a trace workload.arrival='poisson' keeps its lengths and"
+         " draws the arrivals, workload.jitter_s delays each at random"),
         (('"ttft_s": 0.4, "tpot_s": 0.1', '"attainment": 0.9'),
          "slo: sweep.search needs an SLO, such as slo.ttft_s and slo.tpot_s"),
         (('"tpot_s": 0.1', '"attainment": 1.0'),

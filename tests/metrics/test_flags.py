@@ -1,8 +1,11 @@
 """Doubts and caveats of runs at the edges: no request, no span, no sample."""
 
+import dataclasses
+
 import pytest
 
 from pdjax import config
+from pdjax.metrics.flags import Facts, caveats
 from pdjax.metrics.summary import summarize
 from tests.metrics.tiny import STEADY, served
 
@@ -65,3 +68,33 @@ def test_what_is_sent_at_once_is_all_drain_tail(workload, span):
   beyond = row["duration"] > 1.1 * row["arrival_span"]
   assert (DRAIN in row["flags"]) == beyond
   assert beyond or span
+
+
+@pytest.mark.parametrize(
+    ("workload", "came", "told"),
+    [
+        ({}, 216.0, False),
+        ({}, 225.0, True),
+        ({}, 175.0, True),
+        ({"rate": 2.0}, 3.0, False),  # 20 requests: within chance
+        ({"rate": 2.0}, 3.5, True),
+        ({"arrival": "gamma", "arrival_cv": 4.0}, 225.0, False),
+        ({"arrival": "closed", "concurrency": 2}, 225.0, False),
+        ({"kind": "azure", "path": "x", "arrival": "trace"}, 225.0, True),
+    ],
+)
+def test_a_window_at_another_rate_than_asked_for_is_told(workload, came, told):
+  run, _, table = served(**STEADY)
+  asked = dataclasses.replace(
+      run.workload, **{"duration_s": 10.0, "arrival": "poisson"} | workload
+  )
+  run = dataclasses.replace(run, workload=asked)
+  lines = caveats(
+      run, summarize(table, run) | {"offered_rate": came}, Facts()
+  )
+  (*_, why) = [line for line in lines if line.startswith("offered")] or [""]
+  assert bool(why) == told
+  if told:
+    start = f"offered {came:g} requests/s in the window, {asked.rate:g} conf"
+    assert why.startswith(start)
+    assert ("trace's pace" in why) == (asked.kind == "azure")

@@ -8,6 +8,7 @@ from pdjax.sweep.cells import distinct
 from pdjax.sweep.spread import Sweep, spread
 
 BASE = {"cluster": {"chip": "h100-sxm"}, "workload": {"rate": 1.0}}
+TRACE = {"cluster": {"chip": "h100-sxm"}, "workload": {"kind": "azure"}}
 CASES = (
     ("continuous", {"strategy.kind": "continuous"}),
     ("chunked", {"strategy.kind": "chunked"}),
@@ -49,6 +50,17 @@ def test_grid_multiplies_and_zip_does_not():
   assert len(cells_of(Sweep(grid=(rates, seqs))).cells) == 4
   labels = [c.label for c in cells_of(Sweep(zip=(rates, seqs))).cells]
   assert labels == ["rate=1 max_num_seqs=8", "rate=2 max_num_seqs=16"]
+
+
+def test_seeds_of_what_draws_nothing_are_one_cell():
+  grid = (("workload.jitter_s", (0.0, 0.5)),)
+  cells, errors = spread(TRACE, Sweep(grid=grid, seeds=(0, 1, 2)))
+  found = distinct(cells)
+  assert not errors and (len(found.cells), found.merged) == (4, 2)
+  _, errors = spread(TRACE, Sweep(seeds=(0, 1, 2)))
+  (line,) = errors
+  assert line.startswith("workload.seed: applies to no cell of the sweep: it")
+  assert "workload.arrival='poisson' keeps the lengths" in line
 
 
 def test_seeds_are_of_the_workload():
