@@ -475,8 +475,9 @@ def roles_of(run: Run) -> list[str]:
 
 def most_seqs(strategy: Strategy) -> int:
   """Requests that hold pages on a worker whose pool does not say."""
-  usual = 256 if strategy.kind == "vllm_v1" else 128
-  return strategy.max_num_seqs or usual
+  if strategy.max_num_seqs is not None:
+    return strategy.max_num_seqs
+  return 256 if strategy.kind == "vllm_v1" else 128
 
 
 def place_of(run: Run, index: int, name: str) -> str:
@@ -499,7 +500,7 @@ def _filled(pool: Pool, run: Run) -> Pool:
       pool,
       chip=_own_or(pool.chip, cluster.chip),
       chunk_size=_own_or(pool.chunk_size, strategy.chunk_size),
-      max_num_seqs=pool.max_num_seqs or most_seqs(strategy),
+      max_num_seqs=_own_or(pool.max_num_seqs, most_seqs(strategy)),
       kv_tokens=_own_or(pool.kv_tokens, cluster.kv_tokens),
   )
 

@@ -46,6 +46,7 @@ def test_one_run_writes_the_whole_layout(command, folder):
   assert files(run) == {
       "config.json", "conditions.json", "provenance.json", "status.json",
       "summary.json", "requests.parquet", "events.parquet",
+      "attribution.json",
   }
   assert files(folder / "results/x") >= {
       "experiment.json", "summary.json", "summary.csv", "report.html",
@@ -330,7 +331,7 @@ def test_missing_config_is_one_line(command):
 
 def test_help_and_listing(command):
   status, out, _ = command("--help", config=None)
-  assert status == 0 and "--sweep='FIELD=V1,V2'" in out
+  assert status == 0 and "--sweep='FIELD=VALUES'" in out
   status, out, _ = command("--list_configs", config=None)
   assert status == 0
 
