@@ -41,6 +41,13 @@ def chart(study: Study, label: str, life: Life | None) -> Chart:
       "Each value is the largest of its stretch of time, of free pages the"
       " smallest. Pages granted to steps that are yet to run are not free."
   ]
+  if (waiting := _handed_off(life)) is not None:
+    first = panels[0]
+    panels[0] = dataclasses.replace(first, marks=(*first.marks, waiting))
+    notes.append(
+        "Waiting for D: prompts computed on P that have no place on D yet; they"
+        " hold their pages on P."
+    )
   if len(link_rate(life.activity, life.activity.links)[0]):
     panels.append(_links(life))
     notes.append(_link_note(life))
@@ -68,6 +75,20 @@ def _lines(life: Life, name: str) -> Iterator[Line]:
         label=f"{role} workers", style=style, x=at_s, y=values, steps=True,
         marked=False, dashed=False,
     )
+
+
+def _handed_off(life: Life) -> Line | None:
+  """What waits for a place on a D worker; None where nothing ever does."""
+  gauges = life.gauges
+  assert gauges is not None
+  values = gauges.handoffs.sum(1).astype(float)
+  if not values.any():
+    return None
+  at_s, values = thinned(gauges.at_ns / 1e9, values)
+  return Line(
+      label="waiting for D", style=len(_roles(life)), x=at_s, y=values,
+      steps=True, marked=False, dashed=False,
+  )
 
 
 def _roles(life: Life) -> Sequence[str]:

@@ -7,6 +7,7 @@ Units: `_ns` integer nanoseconds from the start of the run.
 """
 
 import dataclasses
+from collections import Counter
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from pdjax.schedule.loop import Policy, serve
 from pdjax.schedule.replay import ReplayBackend
 from pdjax.schedule.world import World
 
-GAUGES = ("queue", "batch", "free_pages")
+GAUGES = ("queue", "handoffs", "batch", "free_pages")
 
 
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
@@ -26,6 +27,9 @@ class Gauges:
   """[readings], each time once, growing."""
   queue: np.ndarray
   """[readings, workers], requests that hold no pages."""
+  handoffs: np.ndarray
+  """[readings, workers], prompts computed here that wait for a place on
+  another worker: no transfer of them has begun."""
   batch: np.ndarray
   """[readings, workers], requests in the steps that run."""
   free_pages: np.ndarray
@@ -45,9 +49,13 @@ class _Watcher(ReplayBackend):
     self._last: list[list[int]] = []
 
   def next_event(self) -> Event | None:
+    moving = Counter(
+        transfer.source for transfer in self._world.transfers.values()
+    )
     seen = [
         [
             len(worker.waiting),
+            len(worker.leaving) - moving[worker.id],
             sum(
                 len(run.decodes) + len(run.prompts)
                 for run in worker.runs if run
@@ -70,6 +78,6 @@ def gauges_of(log: Log, policy: Policy, world: World) -> Gauges:
   watcher = _Watcher(log, world)
   serve(policy, watcher, world)
   table = np.array(list(watcher.readings.values()), np.int64)
-  queue, batch, free_pages = np.moveaxis(table, 2, 0)
+  queue, handoffs, batch, free_pages = np.moveaxis(table, 2, 0)
   at_ns = np.array(list(watcher.readings), np.int64)
-  return Gauges(at_ns, queue, batch, free_pages)
+  return Gauges(at_ns, queue, handoffs, batch, free_pages)

@@ -199,6 +199,8 @@ def _gauges(gauges: Gauges) -> Iterator[Event]:
     table = getattr(gauges, name)
     for worker in range(table.shape[1]):
       values = table[:, worker]
+      if name == "handoffs" and not values.any():
+        continue  # of a worker that hands nothing off
       moves = np.flatnonzero(np.diff(values, prepend=values[0] - 1))
       for place in moves.tolist():
         yield _counter(

@@ -13,12 +13,13 @@ from pdjax.timeline.gauges import Gauges
 STUDY = types.SimpleNamespace(kind="simulated")
 
 
-def life(moves, end_ns):
+def life(moves, end_ns, handoffs=0):
   one = np.array([[0, 0], [1, 2]])
+  waits = np.array([[0, 0], [handoffs, 0]])
   return Life(
       record=None, samples={},
       activity=Activity(("P0", "D1"), (), tuple(moves), (), end_ns),
-      gauges=Gauges(np.array([0, 5]), one, one, one + 8),
+      gauges=Gauges(np.array([0, 5]), one, waits, one, one + 8),
   )
 
 
@@ -42,3 +43,12 @@ def test_without_a_byte_moved_there_is_no_link_to_show():
   assert [panel.title for panel in chart.panels] == [
       "waiting requests", "requests in a step", "free pages (%)",
   ]
+
+
+def test_what_waits_for_a_place_on_d_is_a_line_of_the_queue():
+  chart = course.chart(STUDY, "1P1D", life([], 1000, handoffs=7))
+  named = {line.label: line.y.tolist() for line in chart.panels[0].marks}
+  assert named["waiting for D"] == [0, 7] and named["D workers"] == [0, 2]
+  assert any("no place on D yet" in note for note in chart.notes)
+  idle = course.chart(STUDY, "1P1D", life([], 1000))
+  assert "waiting for D" not in [m.label for m in idle.panels[0].marks]

@@ -1,5 +1,6 @@
 """The trace is one that Perfetto takes: no overlaps, arrows that bind."""
 
+import dataclasses
 import gzip
 import json
 
@@ -103,6 +104,23 @@ def test_counters_grow_in_time_and_end_as_they_began(served):
     assert times == sorted(set(times)) and times[0] >= 0
     last = series[-1]["args"]["value"]
     assert last == (served[2][pid - 1] if name == "free pages" else 0)
+
+
+def test_prompts_that_wait_for_a_place_elsewhere_are_counted():
+  from pdjax import reads
+
+  tight = dataclasses.replace(SPLIT, strategy=dataclasses.replace(
+      SPLIT.strategy, max_num_seqs=2
+  ))
+  run = reads.resolved(tight)
+  workload, cluster = build(run.workload), cluster_of(run)
+  world = world_of(run, cluster.pool_pages)
+  backend = cluster.backend(workload.clients(), workload.output_tokens)
+  log = serve(policy_of(run), backend, world)
+  gauges = gauges_of(log, policy_of(run), world_of(run, cluster.pool_pages))
+  assert gauges.handoffs[:, 0].max() == 2  # as many as P may hold
+  assert gauges.handoffs.min() == 0 and not gauges.handoffs[-1].any()
+  assert not gauges.handoffs[:, 1:].any()
 
 
 def test_a_process_for_each_worker_and_link(served):
