@@ -152,6 +152,10 @@ def _whole(
         f"{named}: is there already; remove it, or name a new folder with"
         " --output_dir=FOLDER"
     ])
+  if results := next(filter(_holds_results, target.resolve().parents), None):
+    raise ConfigError([
+        f"{named}: inside the results in {results}; name a folder elsewhere"
+    ])
   if reason := temporary.refusal(target):
     raise ConfigError([f"{named}: {reason}"])
   place = next(path for path in target.absolute().parents if path.is_dir())
@@ -166,3 +170,11 @@ def _whole(
     ]) from None
   finally:
     shutil.rmtree(made, ignore_errors=True)
+
+
+def _holds_results(folder: Path) -> bool:
+  """Whether a folder is an experiment's or a run's: only they write to it."""
+  own = ("config.json", "summary.json")
+  return (folder / "experiment.json").is_file() or all(
+      (folder / name).is_file() for name in own
+  )

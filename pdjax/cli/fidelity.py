@@ -41,11 +41,15 @@ def _main(arguments: Sequence[str]) -> int:
     print(USAGE, end="")
     return OK
   own, folders, errors = taken(arguments, ("calibration", "out"), ())
-  errors += [f"{f}: unknown flag; see --help" for f in folders if f[:2] == "--"]
+  errors += [f"{f}: unknown flag; see --help" for f in folders if f[:1] == "-"]
+  errors += [
+      f"{f}: no such folder" for f in folders
+      if f[:1] != "-" and not Path(f).is_dir()
+  ]
   if not folders:
     errors.append("FOLDER: say which measured run, or experiment")
   out = Path(own.get("out") or (folders or ["."])[0])
-  if folders and not out.is_dir():
+  if "out" in own and not out.is_dir():
     errors.append(f"--out={out}: no such folder")
   if errors:
     raise ConfigError(errors)

@@ -88,7 +88,10 @@ def read(folders: Iterable[Path]) -> list[Measured]:
   Raises:
     ConfigError: a folder holds none, or one that cannot be read.
   """
+  folders = list(folders)
   found = [run for folder in folders for run in _runs_at(folder)]
+  if not found:
+    raise ConfigError([f"{folder}: no measured run" for folder in folders])
   measured = [one for one in found if one.run.backend.kind == "jax"]
   if found and not measured:
     raise ConfigError(
@@ -100,6 +103,11 @@ def read(folders: Iterable[Path]) -> list[Measured]:
 def _runs_at(folder: Path) -> list[Measured]:
   rows = jsonfile.read(folder / "summary.json")
   if isinstance(rows, list):
+    needed = {"run", "label", "repeat"}
+    if not all(isinstance(r, dict) and needed <= r.keys() for r in rows):
+      raise ConfigError([
+          f"{folder / 'summary.json'}: not an experiment's list of runs"
+      ])
     return runs_of(folder, rows)
   return [_run_at(run, run.name, 0) for run in runs_in(folder)]
 
@@ -115,7 +123,10 @@ def _run_at(folder: Path, label: str, repeat: int) -> Measured:
   tree = jsonfile.read(folder / "config.json")
   if not isinstance(tree, dict):
     raise ConfigError([f"{folder}: not a run's folder: no config.json"])
-  run = schema.run_from_tree(tree)
+  run, errors = schema.read(tree)
+  if errors:
+    more = f" (and {len(errors) - 1} more)" if errors[1:] else ""
+    raise ConfigError([f"{folder / 'config.json'}: {errors[0]}{more}"])
   try:
     log = read_log(folder / "events.parquet")
   except EventFileError as error:

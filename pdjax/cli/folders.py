@@ -93,13 +93,28 @@ def _experiment(folder: Path) -> Results:
       left_out.append(line)
       message = line.removeprefix(f"{path}: ").removeprefix(f"{path}/")
       failed.append(Failed(label=path.name, message=message, folder=path))
+  search = None
+  try:
+    search = _search(folder / "search.json")
+  except ValueError as error:
+    left_out.append(f"{folder / 'search.json'}: {error}")
+    failed.append(
+        Failed(label="search.json", message=str(error), folder=folder)
+    )
   return Results(
       folder=folder, name=str(told.get("name", folder.name)),
       question=str(told.get("question", "")), records=tuple(records),
       left_out=tuple(left_out),
       failed=(*failed, *_failures(folder / "failed")),
-      search=search_of(jsonfile.read_object(folder / "search.json")),
+      search=search,
   )
+
+
+def _search(path: Path) -> Search | None:
+  told = jsonfile.read_object(path)
+  if not told and path.exists():
+    raise ValueError("not as a search writes it: no JSON object")
+  return search_of(told)
 
 
 def record_of(folder: Path) -> Record:

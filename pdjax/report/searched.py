@@ -13,6 +13,8 @@ import numpy as np
 from pdjax.report.chart import Axis, Chart, Limit, Line, Panel, array
 
 Told = Mapping[str, Any]
+_SHOWN = ("rival", "family", "design")
+_SHOWN_OF_BRACKET = ("low_per_chip", "high_per_chip", "stopped", "reason")
 _ENDS = (("low_per_chip", "passed"), ("high_per_chip", "failed"))
 
 
@@ -28,10 +30,27 @@ class Search:
 
 
 def search_of(told: Told) -> Search | None:
-  """None where the file holds no search."""
+  """None where the file holds no search.
+
+  Raises:
+    ValueError: it is of another shape than a search writes it.
+  """
+  try:
+    return _search(told)
+  except (
+      AttributeError, KeyError, TypeError, ValueError, OverflowError
+  ) as error:
+    raise ValueError(
+        f"not as a search writes it ({type(error).__name__}: {error})"
+    ) from error
+
+
+def _search(told: Told) -> Search | None:
   rivals = [one for one in told.get("rivals") or () if one.get("bracket")]
   if not rivals:
     return None
+  for one in rivals:
+    _check(one)
   verdict = told.get("verdict") or {}
   lines = str(verdict.get("text") or told.get("no_verdict") or "No verdict.")
   return Search(
@@ -39,6 +58,20 @@ def search_of(told: Told) -> Search | None:
       rivals=tuple(rivals), chart=_chart(told, rivals),
       significant=bool(verdict.get("significant")),
   )
+
+
+def _check(rival: Told) -> None:
+  """Raises what a page would, where a rival lacks what a page shows."""
+  for tree, names in ((rival, _SHOWN), (rival["bracket"], _SHOWN_OF_BRACKET)):
+    for name in names:
+      _ = tree[name]
+  _ = (rival["design"] or {}).items()
+
+
+def _finite(value: Any) -> float:
+  if not np.isfinite(number := float(value)):
+    raise ValueError(f"{number} is no rate")
+  return number
 
 
 def _chart(told: Told, rivals: Sequence[Told]) -> Chart:
@@ -59,14 +92,14 @@ def _chart(told: Told, rivals: Sequence[Told]) -> Chart:
 
 def _level(told: Told) -> float:
   slo = told.get("slo") or (told.get("contract") or {}).get("slo") or {}
-  return 100 * slo.get("attainment", float("nan"))
+  return 100 * float(slo.get("attainment", float("nan")))
 
 
 def _panel(style: int, rival: Told, level: float) -> Panel:
   probes = [one for one in rival.get("probes") or () if one.get("attainment")]
   bracket = rival["bracket"]
   limits = [
-      Limit(along="x", at=bracket[key], label=label)
+      Limit(along="x", at=_finite(bracket[key]), label=label)
       for key, label in _ENDS
       if bracket.get(key) is not None
   ]
@@ -86,7 +119,8 @@ def _line(style: int, rival: Told, probes: Sequence[Told]) -> Line:
 
   return Line(
       label=str(rival["rival"]), style=style, joined=False,
-      x=array([one["rate_per_chip"] for one in probes]), y=share("estimate"),
+      x=array([_finite(one["rate_per_chip"]) for one in probes]),
+      y=share("estimate"),
       low=share("low"), high=share("high"),
       hollow=np.array([one.get("verdict") == "undecided" for one in probes]),
       texts=tuple(str(one.get("verdict", "")) for one in probes),

@@ -138,5 +138,16 @@ def test_a_log_that_cannot_be_read_leaves_nothing(folder, told, tmp_path):
   assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
+@pytest.mark.parametrize("place", ["ex", "runs/ex", "runs/RUN/a/b"])
+def test_nothing_is_written_into_results(folder, told, place):
+  run = min((Path(folder) / "runs").iterdir())
+  target = Path(folder) / place.replace("RUN", run.name)
+  status, out, (line,) = told(
+      folder, "--format=csv", f"--output_dir={target}"
+  )
+  assert (status, out) == (2, "") and "inside the results in " in line
+  assert not target.exists() and not (run / "a").exists()
+
+
 def test_help(told):
   assert told("--help") == (0, export.USAGE, [])

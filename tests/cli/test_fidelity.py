@@ -21,6 +21,8 @@ def said(capsys, main, *arguments):
     [
         ((), "FOLDER: say which measured run"),
         (("nowhere",), "nowhere: no such folder"),
+        (("-x",), "-x: unknown flag"),
+        ((".", "--out=nowhere"), "--out=nowhere: no such folder"),
         (("--calibraton=x", "."), "--calibraton=x: unknown flag"),
         (("--calibration=", "."), "--calibration: needs a value"),
     ],
@@ -28,6 +30,25 @@ def said(capsys, main, *arguments):
 def test_mistakes_of_fidelity(capsys, arguments, line):
   status, _, errors = said(capsys, fidelity.main, *arguments)
   assert status == 2 and line in errors and "Traceback" not in errors
+  assert len(errors.splitlines()) == 1 and "--out=-x" not in errors
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        ({"summary.json": "[]"}, "no measured run"),
+        ({"summary.json": "[3]"}, "summary.json: not an experiment's list"),
+        ({"config.json": '{"a": 1, "b": 2}'}, "config.json: a: "),
+    ],
+)
+def test_damaged_results_are_a_line(capsys, tmp_path, files, line):
+  for name, text in files.items():
+    (tmp_path / name).write_text(text)
+  status, out, errors = said(capsys, fidelity.main, tmp_path)
+  assert (status, out) == (2, "")
+  assert errors.startswith(str(tmp_path)) and line in errors
+  assert len(errors.splitlines()) == 1
+  assert {path.name for path in tmp_path.iterdir()} == files.keys()
 
 
 def test_a_folder_without_a_run_is_named(capsys, tmp_path):

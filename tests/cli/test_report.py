@@ -204,3 +204,18 @@ def test_a_page_names_the_damaged_run(swept, tmp_path, capsys):
   assert err.startswith(f"! left out, damaged: {run}: events.parquet has ")
   page = (folder / "report.html").read_text()
   assert 'id="failed"' in page and "events.parquet has " in page
+
+
+@pytest.mark.parametrize("text", [
+    "[", "[1]", '{"rivals": 5}', '{"rivals": [3]}',
+    '{"rivals": [{"bracket": {"low_per_chip": 1}, "rival": "a"}]}',
+    '{"rivals": [{"bracket": {"low_per_chip": "x", "high_per_chip": null,'
+    ' "stopped": "", "reason": ""}, "rival": "a", "family": "", "design": {}}]}'
+])
+def test_a_search_of_another_shape_is_left_out(tmp_path, capsys, text):
+  (tmp_path / "experiment.json").write_text('{"name": "x", "cells": []}')
+  (tmp_path / "search.json").write_text(text)
+  assert report.main([str(tmp_path), "--figures=none"]) == 0
+  assert "search.json: not as a search writes it" in capsys.readouterr().err
+  page = (tmp_path / "report.html").read_text()
+  assert "not as a search writes it" in page
