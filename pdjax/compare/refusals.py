@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from pdjax.compare.agreement import KIND, UNKNOWN, Agreement
+from pdjax.compare.rival import Rival
 from pdjax.compare.sides import indented, two
-from pdjax.compare.verdict import Verdict
+from pdjax.compare.verdict import Verdict, in_common
 from pdjax.report.heading import wrapped
 
 
@@ -19,7 +20,13 @@ def refusal(found: Verdict) -> Iterator[str]:
     return
   yield "NO RATIO: the contracts differ"
   yield from _named(agreement, agreement.obstacles)
-  yield from _hints(found)
+  if in_common(found.a, found.b):
+    yield from _hints(found)
+  else:
+    yield from indented(
+        f"nothing can be divided, whatever is allowed:"
+        f" {nothing_in_common(found)}"
+    )
 
 
 def overlooked(found: Verdict) -> Iterator[str]:
@@ -28,6 +35,25 @@ def overlooked(found: Verdict) -> Iterator[str]:
   if fields:
     yield "ALLOWED: no fair ratio, these conditions differ or are not told"
     yield from _named(found.agreement, fields)
+
+
+def nothing_in_common(found: Verdict) -> str:
+  """That there is no figure of both, and which there are."""
+  sides = (f"A has {_figures(found.a)}", f"B has {_figures(found.b)}")
+  names = dict.fromkeys(
+      rival.claim.name for rival in (found.a, found.b)
+      if rival.claim is not None and rival.claim.ratios
+  )
+  shown = "".join(
+      f"; `python -m pdjax.compare {name}` shows its ratios" for name in names
+  )
+  return f"no figure in common. {'; '.join(sides)}{shown}"
+
+
+def _figures(rival: Rival) -> str:
+  if rival.claim is None:
+    return "those of docs/metrics.md"
+  return ", ".join(rival.first.summary) or "none of its own, only ratios"
 
 
 def _named(agreement: Agreement, fields: Sequence[str]) -> Iterator[str]:

@@ -90,7 +90,7 @@ def _times(found: Quotient) -> str:
     return "-"
   if found.published and found.ratio.interval.estimate is not None:
     return f"{found.ratio.interval.estimate:.2f}x"
-  better = found.ratio.significant and found.better in ("A", "B")
+  better = found.ratio.told_apart and found.better in ("A", "B")
   return f"{found.ratio}{f', {found.better} better' if better else ''}"
 
 

@@ -44,14 +44,18 @@ class Verdict:
 
   @property
   def flips(self) -> dict[str, dict[str, Better | None]]:
-    """Figures whose order depends on the anchor: who is better at each."""
-    orders: dict[str, dict[str, Better | None]] = {
+    """Figures whose order depends on the anchor: who is better at each.
+
+    Each of the two is better at some anchor, and at one at least by more than
+    chance: else there is no order to be turned round.
+    """
+    return {
         stem: {at: found.better for at, found in each.items()}
         for stem, each in self.anchored.items()
-    }
-    return {
-        stem: order for stem, order in orders.items()
-        if len(set(order.values())) > 1
+        if {"A", "B"} <= {found.better for found in each.values()}
+        and any(
+            found.ratio and found.ratio.told_apart for found in each.values()
+        )
     }
 
 
@@ -69,6 +73,12 @@ def verdict(a: Rival, b: Rival, allow: Collection[str] = ()) -> Verdict:
       anchored=_anchored(a, b),
       totals=equal_totals(a, b),
   )
+
+
+def in_common(a: Rival, b: Rival) -> bool:
+  """Whether there is any figure to divide, were the contracts equal."""
+  plain = (quotient(a, b, figure) for figure in PLAIN)
+  return any(None not in (q.a, q.b) for q in plain) or bool(_anchored(a, b))
 
 
 def _anchored(a: Rival, b: Rival) -> dict[str, dict[str, Quotient]]:

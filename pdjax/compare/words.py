@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from pdjax.compare.claimwords import about
-from pdjax.compare.refusals import refusal
-from pdjax.compare.rival import Rival
-from pdjax.compare.sides import indented, seeds_word, short, two, word
+from pdjax.compare.designs import designs
+from pdjax.compare.refusals import nothing_in_common, refusal
+from pdjax.compare.sides import seeds_word
 from pdjax.compare.table import ratios
 from pdjax.compare.verdict import Verdict
 from pdjax.report.heading import heading, wrapped
@@ -16,7 +16,7 @@ def words(found: Verdict) -> str:
   parts = [
       "\n".join(_who(found)),
       "\n".join(_conditions(found)),
-      "\n".join(_designs(found)),
+      "\n".join(designs(found.a, found.b)),
       "\n".join(_result(found)),
   ]
   return "\n\n".join(filter(None, parts))
@@ -39,35 +39,10 @@ def _conditions(found: Verdict) -> Iterator[str]:
       yield from about(claim)
 
 
-def _designs(found: Verdict) -> Iterator[str]:
-  """Both designs: what differs in two lines a field, what does not in one."""
-  yield "designs"
-  a, b = found.a.design, found.b.design
-  fields = list(dict.fromkeys([*a, *b]))
-  told = [f for f in fields if not a.get(f) == b.get(f)]
-  for field in told:
-    yield from two(field, a.get(field), b.get(field))
-  shared = [
-      f"{field} {word(short(a[field]))}" for field in fields
-      if field not in told and a.get(field) is not None
-  ]
-  if shared:
-    yield from indented(f"both: {'; '.join(shared)}")
-
-
 def _result(found: Verdict) -> Iterator[str]:
   if not found.agreement.agreed:
     yield from refusal(found)
   elif found.empty:
-    yield from wrapped(
-        "NO RATIO: no figure in common."
-        f" A has {_figures(found.a)}; B has {_figures(found.b)}"
-    )
+    yield from wrapped(f"NO RATIO: {nothing_in_common(found)}")
   else:
     yield from ratios(found)
-
-
-def _figures(rival: Rival) -> str:
-  if rival.claim is None:
-    return "those of docs/metrics.md"
-  return ", ".join(rival.first.summary) or "none of its own, only ratios"

@@ -30,6 +30,15 @@ class Ratio:
     """Whether the interval leaves out 1."""
     return self.interval.side(1.0) != "undecided"
 
+  @property
+  def told_apart(self) -> bool:
+    """Whether the interval leaves out 1 also as it is written, in hundredths:
+    only then one of the two is called better."""
+    low, high = self.interval.low, self.interval.high
+    if low is None or high is None:
+      return False
+    return self.significant and not round(low, 2) <= 1 <= round(high, 2)
+
   def __str__(self) -> str:
     found = self.interval
     if found.estimate is None:
@@ -37,7 +46,9 @@ class Ratio:
     if found.low is None or found.high is None:
       return f"{found.estimate:.2f}x, not significant (no interval)"
     bounds = f"{found.estimate:.2f}x [{found.low:.2f}, {found.high:.2f}]"
-    return bounds if self.significant else f"{bounds}, not significant"
+    if not self.significant:
+      return f"{bounds}, not significant"
+    return bounds if self.told_apart else f"{bounds}, too near 1 to call"
 
 
 def paired(

@@ -62,12 +62,76 @@ def test_goodput_is_as_sure_as_its_attainment_over_a_window():
     assert (found.ratio.interval.low is not None) is known
 
 
+def by_anchor(sampled_ms, decoded_ms, noise):
+  """Three seeds of B with other TTFTs at two anchors than A's 100 ms."""
+  return rival(SPLIT, by_seed={
+      seed: {
+          "p50_ttft_prefill_sampled_ms": sampled_ms + noise * (seed - 1),
+          "p50_ttft_first_decode_ms": decoded_ms + noise * (seed - 1),
+          "slo_met_first_decode": False,
+      }
+      for seed in range(3)
+  })
+
+
+@pytest.mark.parametrize(
+    ("sampled_ms", "decoded_ms", "noise"),
+    [
+        (80.0, 130.0, 60.0),  # all within the noise
+        (100.0, 130.0, 0.5),  # equal at one anchor: no change of sides
+        (99.9, 100.1, 0.001),  # sure, but written as 1.00x
+    ],
+)
+def test_no_flip_without_significance_and_a_change_of_sides(
+    sampled_ms, decoded_ms, noise
+):
+  ours = rival(by_seed={0: {}, 1: {}, 2: {}})
+  found = verdict(ours, by_anchor(sampled_ms, decoded_ms, noise))
+  assert found.flips == {}
+  assert "FLIPS with the anchor: TTFT" not in words(found)
+
+
+def test_an_interval_written_with_1_in_it_calls_none_better():
+  def text(ratio):
+    noise = (-1e-4, 0.0, 1e-4)
+    ours = rival(by_seed={s: {"mean_tpot_ms": 10.0} for s in range(3)})
+    theirs = rival(SPLIT, by_seed={
+        s: {"mean_tpot_ms": 10.0 * (ratio + noise[s])} for s in range(3)
+    })
+    (line,) = (
+        line for line in words(verdict(ours, theirs)).splitlines()
+        if line.startswith("TPOT mean")
+    )
+    return line
+
+  assert text(1.003).endswith("[1.00, 1.00], too near 1 to call")
+  assert text(1.02).endswith("[1.02, 1.02], A better")
+
+
+def test_what_a_claim_leaves_out_is_not_called_a_difference():
+  found = claim.read("distserve-figure-1")
+  row = dataclasses.replace(found.rows[0], design={"tp": 1, "split": "1C"})
+  bare = dataclasses.replace(row, design={"split": "1P1D"})
+  text = words(verdict(claimed(found, row), claimed(found, bare)))
+  assert "told of A alone: tp 1" in text and " none" not in text
+  assert "A  1C" in text and "B  1P1D" in text
+  # A run's pools say what a claim says of all workers: the same.
+  text = words(verdict(claimed(found, row), rival()))
+  assert "both: tp 1" in text and "told of B alone: strategy" in text
+
+
+def test_claims_of_ratios_alone_are_no_dead_end():
+  found = claim.read("mooncake-conversation")
+  a, b = (claimed(found, row) for row in found.rows[:2])
+  text = " ".join(words(verdict(a, b)).split())
+  assert "nothing can be divided, whatever is allowed: no figure" in text
+  assert "compare mooncake-conversation` shows its ratios" in text
+  assert "--allow" not in text
+
+
 def test_a_flip_between_anchors_is_found_and_said():
-  late = rival(
-      SPLIT, p50_ttft_prefill_sampled_ms=80.0, p50_ttft_first_decode_ms=130.0,
-      slo_met_first_decode=False,
-  )
-  found = verdict(rival(), late)
+  late = by_anchor(80.0, 130.0, noise=0.5)
+  found = verdict(rival(by_seed={0: {}, 1: {}, 2: {}}), late)
   assert found.flips == {"p50_ttft": {
       "prefill_sampled": "B", "kv_landed": "equal", "first_decode": "A",
   }}
