@@ -1,4 +1,5 @@
 """Files that a config names: a plain file that can be read, or why it is not.
+Folders of results likewise.
 
 Unlike `Path.is_file` nothing here raises, whatever the name.
 """
@@ -39,6 +40,17 @@ def refusal(name: str) -> str | None:
   return None if os.access(path, os.R_OK) else "may not be read"
 
 
+def folder_refusal(folder: Path) -> str | None:
+  """Why there is no folder to be read, in words; None if there is one."""
+  try:
+    mode = folder.stat().st_mode
+  except FileNotFoundError:
+    return _no_folder(folder)
+  except (OSError, ValueError) as error:
+    return f"no folder: {_reason(error)}"
+  return None if stat.S_ISDIR(mode) else "is a file, not a folder of results"
+
+
 def sha256_of(path: Path) -> str:
   """Of a file's content."""
   with path.open("rb") as file:
@@ -57,6 +69,16 @@ def version(name: str) -> tuple:
 
 def _reason(error: OSError | ValueError) -> str:
   return str(getattr(error, "strerror", None) or error)
+
+
+def _no_folder(folder: Path) -> str:
+  try:
+    others = [path.name for path in folder.parent.iterdir() if path.is_dir()]
+  except OSError:
+    return "no such folder"
+  close = nearest(folder.name, others)
+  wanted = f"; did you mean {str(folder.parent / close)!r}?" if close else ""
+  return f"no such folder{wanted}"
 
 
 def _missing(path: Path) -> str:

@@ -1,6 +1,7 @@
 """Why a file cannot be read, whatever it is."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,22 @@ def test_refusals(name, reason):
     assert inputfile.refusal(name).startswith("no such file")
   else:
     assert inputfile.refusal(name) == reason
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("folder", None),
+        ("foldr", "no such folder; did you mean 'folder'?"),
+        ("no/x", "no such folder"),
+        ("trace.csv", "is a file, not a folder of results"),
+        ("trace.csv/x", "no folder: Not a directory"),
+        ("x" * 300, "no folder: File name too long"),
+        ("a\0b", "no folder: embedded null byte"),
+    ],
+)
+def test_refusals_of_folders(name, reason):
+  assert inputfile.folder_refusal(Path(name)) == reason
 
 
 def test_a_file_that_may_not_be_read(folder, monkeypatch):

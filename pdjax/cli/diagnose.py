@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -94,7 +95,7 @@ def diagnosed(name: str) -> list[Finding]:
     ConfigError: neither, or not results that can be read.
   """
   path = inputfile.path_of(name)
-  if path.is_dir():
+  if os.path.isdir(path):
     return [_ours(path)] if runs_in(path) == [path] else _all_of(name)
   if reason := inputfile.refusal(name):
     raise ConfigError([f"{name}: {reason}"])

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from pdjax import inputfile
 from pdjax.cli import command
 from pdjax.cli.command import FAILED, OK
 from pdjax.cli.ownflags import taken
@@ -43,14 +44,14 @@ def _main(arguments: Sequence[str]) -> int:
   own, folders, errors = taken(arguments, ("calibration", "out"), ())
   errors += [f"{f}: unknown flag; see --help" for f in folders if f[:1] == "-"]
   errors += [
-      f"{f}: no such folder" for f in folders
-      if f[:1] != "-" and not Path(f).is_dir()
+      f"{f}: {reason}" for f in folders
+      if f[:1] != "-" and (reason := inputfile.folder_refusal(Path(f)))
   ]
   if not folders:
     errors.append("FOLDER: say which measured run, or experiment")
   out = Path(own.get("out") or (folders or ["."])[0])
-  if "out" in own and not out.is_dir():
-    errors.append(f"--out={out}: no such folder")
+  if "out" in own and (reason := inputfile.folder_refusal(out)):
+    errors.append(f"--out={out}: {reason}")
   if errors:
     raise ConfigError(errors)
   from pdjax.cli import fidelity_report, fidelity_runs

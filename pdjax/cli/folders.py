@@ -4,12 +4,12 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from pdjax import schema
+from pdjax import inputfile, schema
 from pdjax.config import ConfigError
 from pdjax.report.record import Failed, Record
 from pdjax.report.searched import Search, search_of
 from pdjax.sweep import jsonfile, runfiles
-from pdjax.sweep.store import runs_of
+from pdjax.sweep.store import cells_of, runs_of
 
 _READ = {
     "config": (), "summary": ("kind", "sent"), "conditions": ("contract",),
@@ -40,8 +40,8 @@ def results_of(folder: Path) -> list[Results]:
   Raises:
     ConfigError: there are no results, or they cannot be read.
   """
-  if not folder.is_dir():
-    raise ConfigError([f"{folder}: no such folder"])
+  if reason := inputfile.folder_refusal(folder):
+    raise ConfigError([f"{folder}: {reason}"])
   if _is_run(folder):
     record = record_of(folder)
     return [Results(
@@ -72,11 +72,7 @@ def _is_experiment(folder: Path) -> bool:
 def _experiment(folder: Path) -> Results:
   """What cannot be read is among the failures."""
   told = jsonfile.read_object(folder / "experiment.json")
-  cells = told.get("cells")
-  order = {
-      str(cell.get("cell")): place
-      for place, cell in enumerate(cells if isinstance(cells, list) else ())
-  }
+  order = {cell: place for place, cell in enumerate(cells_of(folder))}
   found = [
       (order.get(str(runfiles.status_of(path).get("cell")), len(order)), path)
       for path in runs_of(folder)

@@ -4,6 +4,7 @@ The scheduler is fed the recorded events and must give the recorded commands.
 No device and no cost model is needed.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,7 +54,7 @@ def replay_run(folder: Path):
 
 def _config(path: Path) -> Run:
   """The config of a run, as far as a replay depends on it."""
-  if not path.is_file():
+  if not os.path.isfile(path):
     raise ConfigError([f"{path.parent}: not a run's folder: no config.json"])
   tree = jsonfile.read(path)
   if not isinstance(tree, dict):
@@ -68,7 +69,7 @@ def runs_in(folder: Path) -> list[Path]:
   """The folder itself, or the runs of an experiment or of its blocks."""
   if found := runs_of(folder):
     return found
-  blocks = sorted(folder.iterdir()) if folder.is_dir() else []
+  blocks = sorted(folder.iterdir()) if os.path.isdir(folder) else []
   return [run for block in blocks for run in runs_of(block)] or [folder]
 
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pdjax import config, fieldtypes, schema
+from pdjax import config, inputfile, schema
 from pdjax.config import ConfigError
 from pdjax.report.groups import ReportedRun
 from pdjax.sweep import jsonfile, runfiles
-from pdjax.sweep.store import runs_of
+from pdjax.sweep.store import cells_of, runs_of
 
 _READ = ("summary.json", "conditions.json", "config.json")
 
@@ -39,8 +39,8 @@ def results_in(given: str) -> tuple[list[Result], list[str]]:
     ConfigError: there is no such folder, or no run in it that can be read.
   """
   folder = Path(given)
-  if not folder.is_dir():
-    raise ConfigError([f"{given}: {_no_folder(folder)}"])
+  if reason := inputfile.folder_refusal(folder):
+    raise ConfigError([f"{given}: {reason}"])
   found, left_out = [], []
   for run in _runs_in(folder):
     wrong = runfiles.damage(run, by_content=False)
@@ -58,18 +58,6 @@ def results_in(given: str) -> tuple[list[Result], list[str]]:
   return results, left_out
 
 
-def _no_folder(folder: Path) -> str:
-  if folder.exists():
-    return "no folder of results"
-  try:
-    others = [path.name for path in folder.parent.iterdir() if path.is_dir()]
-  except OSError:
-    return "no such folder"
-  close = fieldtypes.nearest(folder.name, others)
-  wanted = f"; did you mean {str(folder.parent / close)!r}?" if close else ""
-  return f"no such folder{wanted}"
-
-
 def _runs_in(folder: Path) -> list[Path]:
   """The folder itself, or the runs of an experiment or of its blocks."""
   if (folder / "config.json").is_file():
@@ -82,8 +70,7 @@ def _runs_in(folder: Path) -> list[Path]:
 
 def _in_order(experiment: Path, runs: Sequence[Path]) -> list[Path]:
   """As the experiment's config has its cells; others after them, by name."""
-  told = jsonfile.read_object(experiment / "experiment.json").get("cells", [])
-  ids = [cell.get("cell", "")[:12] for cell in told]
+  ids = [id[:12] for id in cells_of(experiment)]
 
   def place(run: Path) -> tuple[int, str]:
     id = run.name[-12:]

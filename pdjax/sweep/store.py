@@ -308,6 +308,17 @@ def runs_of(folder: Path, ending: str = "") -> list[Path]:
   return []
 
 
+def cells_of(folder: Path) -> list[str]:
+  """Ids of an experiment's cells, in its config's order, as far as it is told.
+
+  What `experiment.json` has in no such shape is left out.
+  """
+  cells = jsonfile.read_object(folder / "experiment.json").get("cells")
+  told = cells if isinstance(cells, list) else []
+  ids = [cell.get("cell") for cell in told if isinstance(cell, dict)]
+  return [id for id in ids if isinstance(id, str)]
+
+
 def _is_writable(path: Path) -> bool:
   return os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)
 

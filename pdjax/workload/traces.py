@@ -28,6 +28,8 @@ SAMPLES: dict[str, str] = {
 """In the package's folder `samples`, by format."""
 
 SHOWN_ERRORS = 5
+_INTEGERS = ("arrival_ns", "prompt_tokens", "output_tokens")
+"""Columns of a run's `requests.parquet` that are read, besides `state`."""
 
 _Read = Iterator[tuple[str, Callable[[], Row]]]
 """Where each row stands, and what reads it or says what is wrong."""
@@ -163,15 +165,28 @@ class _Reading:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = ["arrival_ns", "prompt_tokens", "output_tokens", "state"]
     try:
-      batches = pq.ParquetFile(self._file).iter_batches(columns=names)
-      for batch in batches:
+      file = pq.ParquetFile(self._file)
+      self._refuse_columns(file.schema_arrow)
+      for batch in file.iter_batches(columns=[*_INTEGERS, "state"]):
         for place, fields in enumerate(batch.to_pylist(), start=1):
           yield f"{self._file}: row {place}", lambda f=fields: _served(f)
     except (pa.ArrowException, KeyError, TypeError) as error:
       line = str(error).splitlines()[0]
       self._fail(f"not the requests.parquet of a run ({line[:80]})")
+
+  def _refuse_columns(self, schema: Any) -> None:
+    """Args: schema: `pyarrow.Schema`, or any that has `names` and `field`."""
+    if missing := [n for n in (*_INTEGERS, "state") if n not in schema.names]:
+      self._fail(
+          f"not the requests.parquet of a run: no column {', '.join(missing)}"
+      )
+    for name in _INTEGERS:
+      if "int" not in str(schema.field(name).type):
+        self._fail(
+            f"not the requests.parquet of a run: column {name} is"
+            f" {shown(str(schema.field(name).type))}, not whole numbers"
+        )
 
   def _refuse_other(self, first: str) -> None:
     other = formats.guess(first)
@@ -227,6 +242,8 @@ def _served(fields: dict[str, Any]) -> Row:
   """A request of an earlier run; one without an answer is none."""
   if fields["state"] != "finished":
     raise Unusable
+  if empty := [name for name in _INTEGERS if fields[name] is None]:
+    raise ValueError(f"no {', '.join(empty)}")
   return Row(
       fields["arrival_ns"] * 1000, fields["prompt_tokens"],
       fields["output_tokens"],

@@ -138,6 +138,7 @@ def test_damaged_runs_are_left_out_and_told(results, told, tmp_path):
     ((), "expected A and B, got 0"),
     (("a", "b", "c"), "expected A and B, got 3"),
     (("nowhere",), "nowhere: no such folder"),
+    (("x" * 300,), "no folder: File name too long"),
     (("distserve-figure1", "X"), "no such folder"),
     (("distserve-figure-1:3P", "X"), "no such row; there are colocated"),
     (("no.json",), "no.json: no such file"),

@@ -121,6 +121,7 @@ def test_bad_files_are_one_line(told, tmp_path, name, text, line):
         (["."], ".: not a run's folder; if it is an export or another tool's,"
          " name the files in it, such as v.json"),
         (["empty"], "empty: not a run's folder: no summary.json"),
+        (["x" * 300], f"{'x' * 300}: File name too long"),
         (["v.json", "--jsn"], "--jsn: no such flag; did you mean '--json'?"),
         (["--json"], "expected a folder or a file; see --help"),
     ],

@@ -116,6 +116,7 @@ def test_parquet_comes_back(folder, told, tmp_path):
     (("X", "--format=csv", "--output_dir=."), "is there already"),
     (("X", "--format=csv", "--only=cluster.split=9C"), "no cell has it"),
     (("nowhere", "--format=csv"), "no such folder"),
+    (("x" * 300, "--format=csv"), "no folder: File name too long"),
     ((".", "--format=csv"), "neither a finished run nor an experiment"),
 ])
 def test_a_mistake_is_one_line_and_leaves_nothing(

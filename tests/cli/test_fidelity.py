@@ -23,6 +23,8 @@ def said(capsys, main, *arguments):
         (("nowhere",), "nowhere: no such folder"),
         (("-x",), "-x: unknown flag"),
         ((".", "--out=nowhere"), "--out=nowhere: no such folder"),
+        (("x" * 300,), "no folder: File name too long"),
+        ((".", "--out=" + "x" * 300), "no folder: File name too long"),
         (("--calibraton=x", "."), "--calibraton=x: unknown flag"),
         (("--calibration=", "."), "--calibration: needs a value"),
     ],

@@ -127,6 +127,7 @@ def test_failures_alone_make_a_page(tmp_path):
 
 @pytest.mark.parametrize("arguments, told", [
     (["nowhere"], "nowhere: no such folder"),
+    (["x" * 300], "no folder: File name too long"),
     ([], "expected one DIR, got 0"),
     (["a", "--figure=png"], "did you mean '--figures'"),
     (["a", "--figures=jpg"], "'jpg' is no kind; allowed: svg, png, pdf, none"),

@@ -1,6 +1,8 @@
 """`pdjax.load`: tables of what is there, and nothing imported before."""
 
 import doctest
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import pdjax
+from pdjax.cli.folders import results_of
 from pdjax.config import ConfigError
 from pdjax.results.tables import rows_table
 from tests.cli.served import experiment, run_of
@@ -58,10 +61,22 @@ def test_rows_of_unlike_fields_are_one_table():
 
 
 def test_no_results_are_one_line(tmp_path):
-  for name in ("nowhere", "."):
+  for name in ("nowhere", ".", "x" * 300):
     with pytest.raises(ConfigError) as told:
       pdjax.load(str(tmp_path / name))
     assert len(told.value.errors) == 1
+
+
+@pytest.mark.parametrize("cells", [5, [5], [{"cell": 5}]])
+def test_cells_of_the_wrong_shape_leave_runs_in_order_of_name(
+    folder, tmp_path, cells
+):
+  copy = shutil.copytree(folder, tmp_path / "copy")
+  (copy / "experiment.json").write_text(json.dumps({"cells": cells}))
+  names = pdjax.load(str(copy)).runs["run"].to_pylist()
+  assert names == sorted(names) and len(names) == 2
+  (found,) = results_of(copy)
+  assert [record.folder.name for record in found.records] == names
 
 
 def test_importing_pdjax_imports_nothing_else():

@@ -9,7 +9,7 @@ import os
 import pytest
 
 from pdjax.sweep import jsonfile, runfiles
-from pdjax.sweep.store import Failure, Found, Store, runs_of
+from pdjax.sweep.store import Failure, Found, Store, cells_of, runs_of
 
 MADE_BY = {"version": "1", "source_sha256": "a", "device_kind": ""}
 
@@ -294,6 +294,19 @@ def test_what_is_no_file_is_an_obstacle(tmp_path, name):
   (tmp_path / "x" / name).mkdir(parents=True)
   (line,) = store.obstacles()
   assert line.startswith(f"{tmp_path / 'x' / name}: ")
+
+
+@pytest.mark.parametrize(
+    ("cells", "ids"),
+    [
+        (5, []),
+        ([5], []),
+        ([{"cell": 5}, {}, {"cell": "b"}, {"cell": "a"}], ["b", "a"]),
+    ],
+)
+def test_cells_of_the_wrong_shape_have_no_place(tmp_path, cells, ids):
+  jsonfile.write(tmp_path / "experiment.json", {"cells": cells})
+  assert cells_of(tmp_path) == ids
 
 
 def test_what_is_above_may_be_an_obstacle(tmp_path):

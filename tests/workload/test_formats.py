@@ -191,6 +191,24 @@ def test_requests_of_an_earlier_run(tmp_path):
   assert trace.columns.arrival_ps.tolist() == [0, 10**6]
   assert trace.columns.prompt_tokens.tolist() == [3, 5]
   assert trace.unusable_rows == 1
+  pq.write_table(pa.table({"arrival_ns": [5], "state": ["finished"]}), file)
+  (line,) = errors("requests", file)
+  assert line.endswith(
+      "not the requests.parquet of a run: no column prompt_tokens,"
+      " output_tokens"
+  )
+  pq.write_table(pa.table({
+      "state": ["finished"] * 2, "arrival_ns": [5, None],
+      "prompt_tokens": [3, 4], "output_tokens": [1, 1],
+  }), file)
+  assert errors("requests", file)[0].endswith("row 2: no arrival_ns")
+  pq.write_table(pa.table({
+      "state": ["finished"], "arrival_ns": ["5"], "prompt_tokens": [3],
+      "output_tokens": [1],
+  }), file)
+  assert "column arrival_ns is 'string', not whole" in errors(
+      "requests", file
+  )[0]
   file.write_text("no parquet")
   assert "not the requests.parquet of a run" in errors("requests", file)[0]
 
