@@ -9,7 +9,7 @@ from pdjax.metrics.weighted import Weighted
 from pdjax.report import slolines
 from pdjax.report.chart import Axis, Chart, Line, Panel
 from pdjax.report.life import UNREAD, Life
-from pdjax.report.study import Study
+from pdjax.report.study import Study, rate_of
 
 PANELS = {
     "ttft": "time to first token (ms)",
@@ -40,9 +40,23 @@ def chart(
     return dataclasses.replace(head, absent="no request finished")
   panels = tuple(_panel(study, metric, lives) for metric in PANELS)
   notes = ["Of finished requests; itl pools every gap of every request."]
+  notes.insert(0, _loads(lives))
   if any(life.record.doubtful for _, _, life in lives):
     notes.append("Flagged runs are named so.")
   return dataclasses.replace(head, panels=panels, notes=tuple(notes))
+
+
+def _loads(lives: Sequence[tuple[str, int, Life]]) -> str:
+  """The load of each curve, which is one run's."""
+  curves: dict[str, list[str]] = {}
+  for label, _, life in lives:
+    rate = rate_of([life.record])
+    load = "all at once" if np.isnan(rate) else f"at {rate:.3g} requests/s/chip"
+    curves.setdefault(load, []).append(label)
+  if len(curves) == 1:
+    return f"One run of each design, {next(iter(curves))}."
+  told = "; ".join(f"{load}: {', '.join(of)}" for load, of in curves.items())
+  return f"One run of each design, at the load of its goodput, {told}."
 
 
 def _panel(

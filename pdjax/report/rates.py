@@ -13,6 +13,7 @@ from pdjax.report.study import Design, Point, Study
 RATE = Axis(label="offered requests/s/chip")
 METRICS = ("ttft", "ttst", "tpot", "itl")
 PERCENTILES = (50, 90, 99)
+_SHARE = "slo_attainment"
 _ONE = "all runs had one load; sweep workload.rate"
 
 
@@ -46,7 +47,7 @@ def attainment(study: Study, designs: Sequence[Design]) -> Chart:
   level = study.slo["attainment"]
   lines = tuple(
       line for design in designs
-      if (line := series(design, "slo_attainment", 100, _share_bounds))
+      if (line := series(design, _SHARE, 100, _share_bounds))
   )
   if not any(np.isfinite(line.y).any() for line in lines):
     return _without(head, "the SLO has no term on single requests")
@@ -55,7 +56,10 @@ def attainment(study: Study, designs: Sequence[Design]) -> Chart:
       marks=lines,
       limits=(Limit(along="y", at=100 * level, label=f"{level:.0%}"),),
   )
-  return _with(head, [panel], designs)
+  return _with(head, [panel], designs, own=any(
+      len(point.runs) == 1 and None not in _share_bounds(point, _SHARE)
+      for design in designs for point in design.points
+  ))
 
 
 def _panel(
@@ -128,17 +132,30 @@ def _share_bounds(
 
 
 def _with(
-    head: Chart, panels: Sequence[Panel], designs: Sequence[Design]
+    head: Chart, panels: Sequence[Panel], designs: Sequence[Design], *,
+    own: bool = False,
 ) -> Chart:
+  """`own`: some points of one run have bars that it gives itself."""
+  points = [point for design in designs for point in design.points]
   notes = []
-  if any(point.doubtful for design in designs for point in design.points):
+  if any(point.doubtful for point in points):
     notes.append("Hollow points are of flagged runs.")
-  if any(len(p.runs) > 1 for design in designs for p in design.points):
+  if max(len(point.runs) for point in points) > 1:
+    notes.append(f"Points are means over seeds; {_bars(points)}.")
+  if own:
     notes.append(
-        "Points are means over seeds; bars, from 3 seeds on, their 95 %"
-        " intervals."
+        "Bars of a point of one seed are 95 % intervals from that run's own"
+        " batches."
     )
   return dataclasses.replace(head, panels=tuple(panels), notes=tuple(notes))
+
+
+def _bars(points: Sequence[Point]) -> str:
+  """Which points of several seeds have bars."""
+  enough = [len(point.runs) >= _LEAST_SEEDS for point in points]
+  if not any(enough):
+    return f"none has bars: 95 % intervals take {_LEAST_SEEDS} seeds"
+  return f"bars, of points of {_LEAST_SEEDS} seeds or more, 95 % intervals"
 
 
 def _without(head: Chart, reason: str) -> Chart:

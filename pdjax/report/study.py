@@ -192,13 +192,16 @@ def _points(runs: Sequence[Record]) -> tuple[Point, ...]:
   for run in runs:
     found.setdefault(load_of(run), []).append(run)
   points = [
-      Point(rate=_rate(each), runs=tuple(each)) for each in found.values()
+      Point(rate=rate_of(each), runs=tuple(each)) for each in found.values()
   ]
   return tuple(sorted(points, key=lambda point: point.rate))
 
 
-def _rate(runs: Sequence[Record]) -> float:
-  """As asked for; else what came, on average over the seeds."""
+def rate_of(runs: Sequence[Record]) -> float:
+  """Requests per second and chip, of runs under one load.
+
+  As asked for; else what came, on average over the seeds.
+  """
   asked, chips = runs[0].contract.get("rate_per_s"), runs[0].summary["chips"]
   if asked is not None:
     return asked / chips
