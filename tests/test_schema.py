@@ -29,7 +29,7 @@ def test_every_mistake_is_one_line_and_all_are_told():
   assert lines == [
       "strategy.chunk: no such field; did you mean 'chunk_size'?",
       "strategy.chunk_size: expected an integer or none, got 'big'",
-      "strategy.max_num_seqs: expected an integer, got 1.5",
+      "strategy.max_num_seqs: expected an integer or none, got 1.5",
       "backend.kind: expected one of jax, simulated, got 'jx'; did you mean"
       " 'jax'?",
       "modl: no such field; did you mean 'model'?",
@@ -40,7 +40,7 @@ def test_every_mistake_is_one_line_and_all_are_told():
 
 def test_a_field_without_a_near_name_lists_what_is_allowed():
   (line,) = errors_of({"backend": {"zzz": 1}})
-  assert line == "backend.zzz: no such field; allowed: kind, costs"
+  assert line == "backend.zzz: no such field; allowed: kind, costs, draw"
 
 
 def test_right_fields_survive_beside_a_wrong_one():

@@ -182,10 +182,10 @@ def test_a_measured_cell_that_exits_is_a_failure(launched, cell):
 
 
 def test_who_stops_listening_leaves_no_process(tmp_path, cell):
-  running = []
+  running, others = [], children()
   outcomes = launch.launch(
       seeds(cell, 0, 1), begin(tmp_path), MINE + "sleeps",
-      lambda *_: _interrupt(running),
+      lambda *_: _interrupt(running, others),
   )
   with pytest.raises(KeyboardInterrupt):
     list(outcomes)
@@ -194,9 +194,12 @@ def test_who_stops_listening_leaves_no_process(tmp_path, cell):
       os.kill(pid, 0)
 
 
-def _interrupt(running):
-  children = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
-  with open(children) as file:
-    running.extend(map(int, file.read().split()))
+def children():
+  with open(f"/proc/{os.getpid()}/task/{os.getpid()}/children") as file:
+    return {*map(int, file.read().split())}
+
+
+def _interrupt(running, others):
+  running.extend(children() - others)
   assert running
   raise KeyboardInterrupt
