@@ -37,8 +37,11 @@ class Cell:
 
   @functools.cached_property
   def work_id(self) -> str:
-    """SHA-256 of what is served: the SLO changes the verdict alone."""
-    return self._hash(schema.tree_of(self.run) | {"slo": None})
+    """SHA-256 of what is served: the SLO changes the verdict alone, but for
+    the limit that a policy steers by."""
+    adaptive = self.run.strategy.kind == "adaptive_chunk"
+    steered = {"tpot_s": self.run.slo.tpot_s} if adaptive else None
+    return self._hash(schema.tree_of(self.run) | {"slo": steered})
 
   def _hash(self, tree: schema.Tree) -> str:
     if self.inputs:

@@ -37,8 +37,8 @@ class RayCluster:
     Raises:
       ConfigError: there is no such cluster.
     """
-    import ray
-    import ray.exceptions
+    import ray  # pyright: ignore[reportMissingImports]
+    import ray.exceptions  # pyright: ignore[reportMissingImports]
 
     self._ray: Any = ray
     options = dict(options)

@@ -44,7 +44,7 @@ class Slurm:
     Raises:
       ConfigError: there is no Slurm here, or no such option.
     """
-    import submitit
+    import submitit  # pyright: ignore[reportMissingImports]
 
     self.width = None if kind == "slurm" else len(os.sched_getaffinity(0))
     self._folder = place / FOLDER
