@@ -15,18 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
+from pdjax.calibrate.published.simulated import simulated
 from pdjax.config import Cluster, Model, Run, Strategy
-from pdjax.metrics.requests import RequestTable, request_table
+from pdjax.metrics.requests import RequestTable
 from pdjax.request import Request
-from pdjax.schedule.loop import serve
-from pdjax.schedule.setup import world_of
-from pdjax.simulate.cluster import cluster_of
 from pdjax.simulate.scalars import Scalars
-from pdjax.simulate.stepcosts import policy_for
 from pdjax.workload.workload import Workload
 
 _PS_PER_S = 10**12
-_NS_PER_MS = 1e6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,11 +39,7 @@ class VllmRun:
 
   def simulated(self, scalars: Scalars | None = None) -> RequestTable:
     """The same requests on the simulated engine."""
-    cluster = cluster_of(self.run, scalars)
-    load = self.workload
-    backend = cluster.backend(load.clients(), load.output_tokens)
-    world = world_of(self.run, cluster.pool_pages)
-    return request_table(serve(policy_for(self.run), backend, world))
+    return simulated(self.run, scalars, self.workload)
 
 
 def read(folder: Path, name: str, *, preset: str, chip: str) -> VllmRun:
