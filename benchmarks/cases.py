@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import jax
 import jax.numpy as jnp
@@ -187,7 +187,8 @@ ROUNDS = len(PAGES) * len(WIDTHS)
 
 
 def matrix(
-    kernels=tuple(ROWS), targets=TPUS, rounds: int = ROUNDS
+    kernels: Iterable[str] = tuple(ROWS), targets: Iterable[str] = TPUS,
+    rounds: int = ROUNDS,
 ) -> Iterator[Case]:
   """Every kernel, target, type, head width and page, in rounds.
 
