@@ -205,6 +205,25 @@ def _adaptive(run: Run) -> Iterator[str]:
     )
 
 
+def _lanes(run: Run) -> Iterator[str]:
+  """Two steps at a time on one chip are priced, never run."""
+  if config.lanes_of(run.strategy) is None:
+    return
+  said = "lanes" if run.strategy.kind != "lanes" else "kind"
+  if run.backend.kind == "jax":
+    yield (
+        f"strategy.{said}: two lanes share each chip between two steps at a"
+        " time, which is simulated only; use backend.kind='simulated', or"
+        " strategy.kind='chunked'"
+    )
+  elif run.backend.costs not in config.NAMED_COSTS:
+    yield (
+        f"backend.costs: {shown(run.backend.costs)} knows whole chips, and with"
+        f" lanes each step has a share of one; use"
+        f" {' or '.join(map(repr, config.NAMED_COSTS))}"
+    )
+
+
 def _split_text(run: Run) -> str:
   if run.cluster.pools is None:
     return run.cluster.split
@@ -273,6 +292,7 @@ CHECKS: tuple[Check, ...] = (
     _roles_of_degrees,
     _roles,
     _adaptive,
+    _lanes,
     _chip_said,
     _whole_pages,
     _end_tokens,

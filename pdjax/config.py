@@ -16,7 +16,7 @@ Role = Literal["P", "D", "C"]
 
 BUILTIN_STRATEGIES = (
     "continuous", "static", "chunked", "adaptive_chunk", "disaggregated",
-    "conditional", "elastic", "vllm_v1",
+    "conditional", "elastic", "vllm_v1", "lanes",
 )
 HANDING_OVER = ("disaggregated", "conditional", "elastic")
 """Those that need workers of roles P and D."""
@@ -202,18 +202,31 @@ class RoleChange:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class LaneShares:
+  """What the prefill lane of a worker gets of each chip; decodes get the rest.
+
+  Fixed: what a lane leaves unused is not lent to the other.
+  """
+
+  prefill_compute: float = 0.6
+  """Of the arithmetic, by whole multiprocessors, and of the links."""
+  prefill_bandwidth: float = 0.3
+  """Of the memory bandwidth."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Strategy:
   kind: str = "continuous"
   """continuous, static, chunked, adaptive_chunk, disaggregated, conditional,
-  elastic, vllm_v1, or `module:factory`."""
+  elastic, vllm_v1, lanes, or `module:factory`."""
   priority: Literal["prefill_first", "decode_first"] | None = None
   """Whether decodes wait while continuous batching takes prompts in, or share
   the step with them; default prefill_first."""
   chunk_size: int | None = None
   """Token budget of a step. chunked: default 512. vllm_v1: default 2048.
   adaptive_chunk: the largest, default 2048.
-  disaggregated, conditional, elastic: of steps with prompts, default none
-  (whole prompts)."""
+  disaggregated, conditional, elastic, lanes: of steps with prompts, default
+  none (whole prompts)."""
   step_costs: str | None = None
   """adaptive_chunk: path of a calibration (`pdjax.calibrate`) that says what
   steps take; None: the simulator's own costs. Real devices need one."""
@@ -240,6 +253,9 @@ class Strategy:
   """Which of several workers gets a request; prefix_aware needs
   `prefix_cache`. See docs/policies.md."""
   elastic: RoleChange | None = None
+  lanes: LaneShares | None = None
+  """lanes: how a chip is shared out; a `module:factory` that says it has two
+  lanes a worker too (simulated)."""
   first_token: Literal["at_prefill", "at_handoff"] | None = None
   """When disaggregation releases the first token; default at_prefill."""
   transfer: TransferPlan | None = None
@@ -478,6 +494,13 @@ def most_seqs(strategy: Strategy) -> int:
   if strategy.max_num_seqs is not None:
     return strategy.max_num_seqs
   return 256 if strategy.kind == "vllm_v1" else 128
+
+
+def lanes_of(strategy: Strategy) -> LaneShares | None:
+  """How each chip is shared out; None where a worker has one lane."""
+  return strategy.lanes or (
+      LaneShares() if strategy.kind == "lanes" else None
+  )
 
 
 def place_of(run: Run, index: int, name: str) -> str:

@@ -134,16 +134,23 @@ EVENTS: tuple[type, ...] = typing.get_args(Event)
 _RANK = {kind: rank for rank, kind in enumerate(EVENTS)}
 
 
+def lane_subject(worker: int, lane: int) -> int:
+  """Of the end of a lane's run; in the order of workers, then of lanes."""
+  return worker << 8 | lane
+
+
 def delivery_key(event: Event) -> tuple[int, int, int]:
   """Sort key of pending events: (time, kind, subject).
 
-  The subject (worker, transfer or request) breaks ties instead of a sequence
+  The subject (lane, transfer or request) breaks ties instead of a sequence
   number, so a run of steps and the same steps one by one deliver alike.
   """
   match event:
     case Arrived():
       subject = event.request.id
-    case StepEnded() | WorkerLost() | WorkerBack():
+    case StepEnded():
+      subject = lane_subject(event.worker, event.lane)
+    case WorkerLost() | WorkerBack():
       subject = event.worker
     case TransferProgressed() | TransferEnded():
       subject = event.transfer

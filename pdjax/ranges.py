@@ -35,6 +35,8 @@ class Range:
     )
 
   def __str__(self) -> str:
+    if self.above and self.below:
+      return f"above {self.low:g} and below {self.high:.10g}"
     if self.above:
       return f"above {self.low:g} and at most {self.high:.10g}"
     if self.below:
@@ -67,6 +69,8 @@ RANGES: dict[str, Range] = {
     "strategy.elastic.queue_tokens": Range(0, MAX_TOKENS),
     "strategy.elastic.window_s": LIMIT_S,
     "strategy.elastic.pause_s": Range(0, MAX_SECONDS),
+    "strategy.lanes.prefill_compute": Range(0, 1, above=True, below=True),
+    "strategy.lanes.prefill_bandwidth": Range(0, 1, above=True, below=True),
     "strategy.local_prompt_tokens": Range(0, MAX_TOKENS),
     "strategy.local_prefix_share": Range(0, 1, above=True),
     "strategy.max_num_batched_tokens": _TOKENS,

@@ -103,7 +103,8 @@ _READS = (
     _Reads(
         ("strategy.chunk_size", "cluster.pools.chunk_size"),
         _builtin(
-            "chunked", "adaptive_chunk", "vllm_v1", *config.HANDING_OVER
+            "chunked", "adaptive_chunk", "vllm_v1", "lanes",
+            *config.HANDING_OVER,
         ),
         "only chunked prefill cuts prompts",
     ),
@@ -114,7 +115,7 @@ _READS = (
     ),
     _Reads(
         ("strategy.max_num_batched_tokens",),
-        _builtin("continuous", "static", *config.HANDING_OVER),
+        _builtin("continuous", "static", "lanes", *config.HANDING_OVER),
         "chunked prefill is bounded by strategy.chunk_size",
     ),
     _Reads(
@@ -126,6 +127,11 @@ _READS = (
         ("strategy.elastic",),
         lambda run: run.strategy.kind == "elastic",
         "only elastic disaggregation changes roles",
+    ),
+    _Reads(
+        ("strategy.lanes",),
+        _builtin("lanes"),
+        "only lanes, or a policy of one's own, shares a chip out",
     ),
     _Reads(
         ("strategy.local_prompt_tokens", "strategy.local_prefix_share"),
@@ -440,6 +446,7 @@ _IMPLIED: dict[str, Callable[[Run], Any]] = {
     "strategy.elastic": (
         lambda run: RoleChange() if run.strategy.kind == "elastic" else None
     ),
+    "strategy.lanes": lambda run: config.lanes_of(run.strategy),
     "strategy.local_prompt_tokens": (
         lambda run: _implied_local(run, config.LOCAL_PROMPT_TOKENS)
     ),

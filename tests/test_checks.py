@@ -60,7 +60,23 @@ def test_a_good_run_has_no_problem():
         ({"strategy": {"kind": "chunkd"}},
          "strategy.kind: unknown strategy 'chunkd'; allowed: continuous,"
          " static, chunked, adaptive_chunk, disaggregated, conditional,"
-         " elastic, vllm_v1, or 'module:factory'; did you mean 'chunked'?"),
+         " elastic, vllm_v1, lanes, or 'module:factory'; did you mean"
+         " 'chunked'?"),
+        ({"strategy": {"kind": "lanes"}, "backend": {"kind": "jax"}},
+         "strategy.kind: two lanes share each chip between two steps at a time,"
+         " which is simulated only; use backend.kind='simulated', or"
+         " strategy.kind='chunked'"),
+        ({"strategy": {"kind": "mine:Rule", "lanes": {}},
+          "backend": {"kind": "jax"}},
+         "strategy.lanes: two lanes share each chip between two steps at a"
+         " time, which is simulated only; use backend.kind='simulated', or"
+         " strategy.kind='chunked'"),
+        ({"strategy": {"kind": "lanes"}, "backend": {"costs": "mine.json"}},
+         "backend.costs: 'mine.json' knows whole chips, and with lanes each"
+         " step has a share of one; use 'analytical' or 'fitted'"),
+        ({"strategy": {"kind": "lanes", "lanes": {"prefill_compute": 1.0}}},
+         "strategy.lanes.prefill_compute: must be above 0 and below 1, got"
+         " 1.0"),
         ({"strategy": {"router": "prefix_aware"}},
          "strategy.router: 'prefix_aware' would change nothing while"
          " strategy.prefix_cache is off; use 'least_outstanding_tokens', or"

@@ -38,25 +38,11 @@ class Continuous:
   def batch(self, worker: Worker, world: World) -> Iterator[Command]:
     decodes = yield from make_room(worker)
     beside = decodes if self._decode_first else ()
-    prompts = yield from self._prompts(worker, world, len(beside))
+    prompts = yield from whole_prompts(worker, world, len(beside))
     if prompts:
       yield Step(worker.id, prefill=prompts, decode=beside)
     elif decodes:
       yield Step(worker.id, decode=decodes, repeats=UNTIL_INTERRUPTED)
-
-  def _prompts(
-      self, worker: Worker, world: World, taken_tokens: int
-  ) -> Generator[Command, None, tuple[tuple[int, int], ...]]:
-    budget_tokens = worker.spec.max_num_batched_tokens - taken_tokens
-    prompts: list[tuple[int, int]] = []
-    for progress in candidates(worker, world):
-      tokens = worker.tokens_to_compute(progress)
-      if prompts and tokens > budget_tokens:
-        break
-      yield from admit(progress, worker)
-      prompts.append((progress.id, tokens))
-      budget_tokens -= tokens
-    return tuple(prompts)
 
 
 class Static:
@@ -152,6 +138,25 @@ def admit(progress: Progress, worker: Worker) -> tuple[Command, ...]:
   return (Reserve(progress.id, worker.id, worker.need_pages(progress)),)
 
 
+def whole_prompts(
+    worker: Worker, world: World, taken_tokens: int = 0
+) -> Generator[Command, None, tuple[tuple[int, int], ...]]:
+  """Admits prompts up to `max_num_batched_tokens`, one longer one alone.
+
+  `taken_tokens` of the limit are others'.
+  """
+  budget_tokens = worker.spec.max_num_batched_tokens - taken_tokens
+  prompts: list[tuple[int, int]] = []
+  for progress in candidates(worker, world):
+    tokens = worker.tokens_to_compute(progress)
+    if prompts and tokens > budget_tokens:
+      break
+    yield from admit(progress, worker)
+    prompts.append((progress.id, tokens))
+    budget_tokens -= tokens
+  return tuple(prompts)
+
+
 def chunks_within(
     budget_tokens: int, offered: Iterator[Progress], worker: Worker
 ) -> Generator[Command, None, tuple[tuple[int, int], ...]]:
@@ -200,16 +205,23 @@ def make_room(
   """Preempts the newest until the other decodes have pages for one step.
 
   Comes before admission, so that what it frees can be used at once. The oldest
-  is never preempted. Where it lacks a page all the same (others are on their
-  way in), it sits the step out.
+  is never preempted, nor is who is in a step of another lane. Where the oldest
+  lacks a page all the same (others are on their way in), it sits the step out.
   """
   while _pages_lack(worker):
     holders = [*worker.prefilling.values(), *worker.decoding.values()]
-    victim = max(holders, key=lambda progress: progress.priority)
+    idle = [progress for progress in holders if progress.step is None]
+    victim = max(idle, key=lambda progress: progress.priority)
     if victim is min(holders, key=lambda progress: progress.priority):
       return tuple(fitting(worker))
     yield Preempt(victim.id)
   return tuple(worker.decoding)
+
+
+def left_out(worker: Worker) -> bool:
+  """Whether a request decodes here that no run of the worker contains."""
+  members = sum(len(run.decodes) for run in worker.runs if run)
+  return len(worker.decoding) > members
 
 
 def _pages_lack(worker: Worker) -> bool:

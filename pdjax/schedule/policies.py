@@ -10,7 +10,7 @@ room: what could start now must not wait for an unrelated event.
 from collections.abc import Callable, Iterator
 
 from pdjax.events import Command, Event
-from pdjax.schedule.batching import Batching
+from pdjax.schedule.batching import Batching, left_out
 from pdjax.schedule.decisions import asked
 from pdjax.schedule.placement import Placement, interrupt
 from pdjax.schedule.worker import Worker
@@ -22,12 +22,12 @@ Joins = Callable[[Worker, World], bool]
 
 def head_joins(worker: Worker, world: World) -> bool:
   """For rules that admit in the order of the queue, as all built-ins do."""
-  return _left_out(worker) or world.next_admissible(worker) is not None
+  return left_out(worker) or world.next_admissible(worker) is not None
 
 
 def anyone_joins(worker: Worker, world: World) -> bool:
   """For rules of any kind: whoever waits might be the one."""
-  return _left_out(worker) or bool(worker.waiting)
+  return left_out(worker) or bool(worker.waiting)
 
 
 def nobody_joins(worker: Worker, world: World) -> bool:
@@ -35,10 +35,9 @@ def nobody_joins(worker: Worker, world: World) -> bool:
   return False
 
 
-def _left_out(worker: Worker) -> bool:
-  """Whether a request decodes here that no run of the worker contains."""
-  members = sum(len(run.decodes) for run in worker.runs if run)
-  return len(worker.decoding) > members
+def decodes_join(worker: Worker, world: World) -> bool:
+  """For rules that never put prompts beside decodes."""
+  return left_out(worker)
 
 
 class Composed:

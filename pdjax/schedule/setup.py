@@ -13,9 +13,11 @@ from pdjax.config import (
   Pool,
   RoleChange,
   Run,
+  lanes_of,
   most_seqs,
   pools_of,
 )
+from pdjax.schedule import lanes
 from pdjax.schedule.adaptive import AdaptiveChunk
 from pdjax.schedule.batching import Batching, ByWorker, Continuous, Static
 from pdjax.schedule.conditional import Conditional
@@ -27,6 +29,7 @@ from pdjax.schedule.policies import (
   Composed,
   Joins,
   anyone_joins,
+  decodes_join,
   head_joins,
   nobody_joins,
 )
@@ -59,6 +62,7 @@ def world_of(run: Run, pool_pages: Sequence[int]) -> World:
           max_num_batched_tokens=(
               strategy.max_num_batched_tokens or WHOLE_PROMPT_TOKENS
           ),
+          lanes=1 if lanes_of(strategy) is None else lanes.LANES,
           prefix_cache=bool(strategy.prefix_cache),
       )
       for index, (pool, pages) in enumerate(
@@ -96,6 +100,8 @@ def rule_of(
     return Continuous(decode_first=decode_first), head_joins
   if strategy.kind == "vllm_v1":
     return VllmV1(), head_joins
+  if strategy.kind == "lanes":
+    return lanes.Lanes(), decodes_join
   if strategy.kind == "adaptive_chunk":
     return _adaptive(run, costs), head_joins
   return ByWorker(), head_joins

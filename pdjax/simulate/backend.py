@@ -33,6 +33,7 @@ from pdjax.events import (
   Wake,
   Woke,
   delivery_key,
+  lane_subject,
 )
 from pdjax.schedule.cost import StepCost, StepShape
 from pdjax.schedule.worker import Run
@@ -70,16 +71,18 @@ class SimulatedBackend:
       links: Sequence[Link],
       *,
       dispatch_ahead: int = 0,
-      lanes: int = 1,
+      lane_costs: Sequence[Sequence[StepCost]] | None = None,
   ):
     """`output_tokens` are true answer lengths by request id; `costs` and
-    `links` are by worker."""
+    `links` are by worker, `lane_costs` by worker and lane; without them each
+    worker has one lane."""
     self._clients = clients
     self._output_tokens = output_tokens
     self._costs = costs
     self._links = Links(dict(enumerate(links)))
     self._ahead = dispatch_ahead
-    self._lanes = [[Lane() for _ in range(lanes)] for _ in costs]
+    self._lane_costs = lane_costs or [[cost] for cost in costs]
+    self._lanes = [[Lane() for _ in each] for each in self._lane_costs]
     self._transfers: dict[int, tuple[Transfer, int]] = {}
     self._pending: list[_Pending] = []
     self._pushed = 0
@@ -134,7 +137,7 @@ class SimulatedBackend:
   def settle(self, worker: int, lane: int) -> int:
     run = self._lanes[worker][lane].run
     assert run is not None
-    return run.past_recall(self._now[0], self._boundary_passed(worker))
+    return run.past_recall(self._now[0], self._boundary_passed(worker, lane))
 
   def resume(self, worker: int, lane: int, repeats: int) -> None:
     run = self._lanes[worker][lane].run
@@ -152,7 +155,7 @@ class SimulatedBackend:
     lane.run = LaneRun(
         command,
         max(self._now[0], lane.free_ps),
-        self._costs[command.worker].step(shape_of(started)),
+        self._lane_costs[command.worker][command.lane].step(shape_of(started)),
         command.repeats,
         self._left_tokens(started),
         self._ahead,
@@ -179,11 +182,12 @@ class SimulatedBackend:
     at_ps = run.boundary_ps(run.steps)
     if lane.awaited is None or at_ps != lane.awaited_ps:
       lane.awaited, lane.awaited_ps = self._pushed, at_ps
-      self._queue((at_ps, _ENDED, run.step.worker), lane)
+      subject = lane_subject(run.step.worker, run.step.lane)
+      self._queue((at_ps, _ENDED, subject), lane)
 
-  def _boundary_passed(self, worker: int) -> bool:
-    """Whether a step of `worker` ending now comes before the current event."""
-    ends_now = (self._now[0], _ENDED, worker)
+  def _boundary_passed(self, worker: int, lane: int) -> bool:
+    """Whether a step of a lane ending now comes before the current event."""
+    ends_now = (self._now[0], _ENDED, lane_subject(worker, lane))
     return ends_now < self._now
 
   # Transfers. ----------------------------------------------------------------
@@ -205,9 +209,9 @@ class SimulatedBackend:
 
   def _copy(self, worker: int, copy_ps: int) -> int:
     """Charges a copy of pages to every lane; returns when all have done it."""
-    passed = self._boundary_passed(worker)
     over_ps = 0
-    for lane in self._lanes[worker]:
+    for number, lane in enumerate(self._lanes[worker]):
+      passed = self._boundary_passed(worker, number)
       over_ps = max(over_ps, lane.copy(self._now[0], passed, copy_ps))
       if lane.run is not None:
         self._expect_end(lane)

@@ -17,6 +17,7 @@ from pdjax.config import (
     Model,
     Pool,
     Run,
+    lanes_of,
     most_seqs,
 )
 from pdjax.dtypes import BITS, Dtypes
@@ -34,6 +35,7 @@ from pdjax.simulate.profiles.cost import ProfiledCost
 from pdjax.simulate.profiles.files import profiled
 from pdjax.simulate.rates import ps_of, share
 from pdjax.simulate.scalars import Scalars
+from pdjax.simulate.shares import lane_costs
 
 Cost = AnalyticalCost | ProfiledCost
 
@@ -47,6 +49,8 @@ class Cluster:
   """Usable pages."""
   links: tuple[Link, ...]
   dispatch_ahead: int
+  lane_costs: tuple[tuple[Cost, ...], ...]
+  """Of the steps of each lane."""
   draw: int = 0
   """Of the scalars, within their uncertainty; 0: as stated."""
 
@@ -92,7 +96,7 @@ class Cluster:
     """A fresh backend at time 0."""
     return SimulatedBackend(
         clients, output_tokens, self.costs, self.links,
-        dispatch_ahead=self.dispatch_ahead,
+        dispatch_ahead=self.dispatch_ahead, lane_costs=self.lane_costs,
     )
 
 
@@ -117,13 +121,33 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
   if errors:
     raise ConfigError(list(errors))
   workers = [built[pool] for pool in worker_pools(run)]
+  priced = tuple(cost for cost, _, _ in workers)
   return Cluster(
-      costs=tuple(cost for cost, _, _ in workers),
+      costs=priced,
       pool_pages=tuple(pages for _, pages, _ in workers),
       links=tuple(link for _, _, link in workers),
       dispatch_ahead=run.engine.dispatch_ahead,
+      lane_costs=_lane_costs(run, priced),
       draw=run.backend.draw,
   )
+
+
+def _lane_costs(
+    run: Run, costs: Sequence[Cost]
+) -> tuple[tuple[Cost, ...], ...]:
+  """By worker; workers alike share theirs."""
+  shares = lanes_of(run.strategy)
+  if shares is None:
+    return tuple((cost,) for cost in costs)
+  alike = dict.fromkeys(costs)
+  each = {cost: lane_costs(_whole(cost), shares) for cost in alike}
+  return tuple(each[cost] for cost in costs)
+
+
+def _whole(cost: Cost) -> AnalyticalCost:
+  if isinstance(cost, AnalyticalCost):
+    return cost
+  raise ConfigError(["backend.costs: a profile knows no shares of a chip"])
 
 
 def dtypes_of(model: Model, on: Chip) -> Dtypes:

@@ -66,6 +66,13 @@ class AnalyticalCost:
     self._decode_ps = remembered(self._price_decode)
     self._prefill_ps = remembered(self._price_prefill)
 
+  def on(self, chip: Chip) -> "AnalyticalCost":
+    """The same on other chips."""
+    return AnalyticalCost(
+        self.spec, chip, dtypes=self.dtypes, layout=self.layout,
+        scalars=self.scalars, calibrated=self._calibrated,
+    )
+
   @property
   def peak_flops(self) -> int:
     """Of all chips, in the format of the layers' products."""

@@ -39,7 +39,7 @@ BLOCK_TOKENS = 12
 
 COLOCATED = (
     "continuous", "decode first", "static", "chunked", "adaptive_chunk",
-    "vllm_v1",
+    "vllm_v1", "lanes", "lanes, chunked",
 )
 KINDS = (
     *COLOCATED, "disaggregated", "chunked prefill on P", "conditional",
@@ -64,6 +64,7 @@ def run_config(
       "decode first": "continuous",
       "chunked prefill on P": "disaggregated",
       "conditional, chunked": "conditional",
+      "lanes, chunked": "lanes",
   }
   settings = {
       "kind": names.get(kind, kind),

@@ -68,12 +68,14 @@ def test_one_request_alone_equals_the_closed_form(kind):
   run = run_config(kind, page_tokens=16)
   log, _ = serve_load(run, load_of((7, 100, 30)))
   cost = cluster_of(run).costs[0]
+  lanes = cluster_of(run).lane_costs[0]
+  prefill, decode = lanes[0], lanes[-1]
   chunks = [100]
   if run.strategy.chunk_size:
     chunks = [32, 32, 32, 4]
   at_ps, done = 7 * 10**6, 0
   for chunk in chunks:
-    at_ps += cost.step(StepShape(((chunk, done),)))[0].first_ps
+    at_ps += prefill.step(StepShape(((chunk, done),)))[0].first_ps
     done += chunk
   expected = [at_ps]
   if run.strategy.kind in HANDING_OVER:
@@ -84,6 +86,6 @@ def test_one_request_alone_equals_the_closed_form(kind):
     assert landed.at_ps == at_ps and landed.moved_bytes == size
   for token in range(29):
     shape = StepShape((), 1, 101 + token)
-    at_ps += cost.step(shape)[0].first_ps
+    at_ps += decode.step(shape)[0].first_ps
     expected.append(at_ps)
   assert token_times(log)[0] == expected
