@@ -11,6 +11,8 @@ from tests.report.browser import CHROMIUM, opened
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no Chromium here; Debian: apt install chromium"
 )
+
+
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
   """A simulated sweep: two splits, two chunk sizes, two rates."""
@@ -61,6 +63,31 @@ def test_a_single_run_opens_too(swept, tmp_path):
   seen, console = opened(tmp_path / "report.html", tmp_path)
   assert console == [] and seen["requests"] == []
   assert {"latency_cdf", "gantt", "time_series"} <= set(dict(seen["figures"]))
+
+
+def test_five_hundred_cells_are_one_page_still(tmp_path):
+  (tmp_path / "x.py").write_text(
+      CONFIG.replace(', "split": "2C"', "")
+      .replace('"num_requests": 10', '"num_requests": 3')
+      .replace('"rate": 20.0,', "")
+      .replace(
+          '"workload": {',
+          '"slo": {"ttft_s": 0.05}, "strategy": {"kind": "chunked"},'
+          '"sweep": {"grid": {"strategy": {"chunk_size": "log(32,512,5)"},'
+          '"workload": {"rate": "lin(2,80,20)"},'
+          '"cluster": {"split": ("1C", "2C", "3C", "4C", "5C")}}},'
+          '"workload": {',
+      )
+  )
+  assert experiment([
+      f"--config={tmp_path / 'x.py'}", f"--output_dir={tmp_path / 'results'}",
+  ]) == 0
+  page = tmp_path / "results/x/report.html"
+  assert page.stat().st_size < 5_000_000
+  seen, console = opened(page, tmp_path)
+  assert console == [] and seen["requests"] == [] and not seen["overflow"]
+  assert len(seen["up"]) == 500 and seen["up"] == sorted(seen["up"])
+  assert {"goodput", "chunk_by_rate"} <= set(dict(seen["figures"]))
 
 
 def test_failed_runs_alone_open_too(tmp_path):
