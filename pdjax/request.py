@@ -60,7 +60,7 @@ class State(enum.Enum):
   HANDOFF = "handoff"
   """Prefill done on a worker of role P; waits for a decode worker."""
   TRANSFER = "transfer"
-  """Its pages are moving."""
+  """The last of its pages are moving."""
   DECODE = "decode"
   """Its cache is complete where it is; makes one token a step."""
   FINISHED = "finished"
@@ -98,11 +98,17 @@ class Progress:
   """How many of them, from the first, a worker had already; none unsaid."""
   step: int | None = None
   """The run it is part of now, if any."""
-  transfer: int | None = None
-  """The transfer it is part of now, if any."""
+  target: int | None = None
+  """The worker that keeps pages for it to be handed off to."""
+  sent_pages: int = 0
+  """Leading pages that its target has, or that are on their way there."""
+  flying: set[int] = dataclasses.field(default_factory=set)
+  """Transfers of its pages that are under way."""
+  spoilt: bool = False
+  """One of them failed: what its target has goes back when all are over."""
   failed_transfers: int = 0
   fate: State | None = None
-  """How it ends as soon as its step or transfer is over: it is given up."""
+  """How it ends as soon as its step and its transfers are over."""
   id: int = dataclasses.field(init=False)
   priority: tuple[int, int] = dataclasses.field(init=False)
   """First come, first served; the request's id breaks ties."""
@@ -122,6 +128,11 @@ class Progress:
   def remaining_tokens(self) -> int:
     """Tokens still to be made if the answer uses all it declared."""
     return self.request.max_tokens - self.generated_tokens
+
+  @property
+  def busy(self) -> bool:
+    """Whether a step or a transfer of it is under way."""
+    return self.step is not None or bool(self.flying)
 
   @property
   def ended(self) -> bool:

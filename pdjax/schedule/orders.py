@@ -42,6 +42,9 @@ def _reserve(world: World, command: ev.Reserve) -> ev.Reserve:
     raise _illegal(command, "no pages")
   if worker.id in progress.pages:
     raise _illegal(command, "already holds pages")
+  queued = progress.state is State.WAITING and progress.worker == worker.id
+  if not queued and progress.target is not None:
+    raise _illegal(command, f"has pages on worker {progress.target} already")
   new_pages = worker.new_pages(progress, command.pages)
   if new_pages < 0:
     raise _illegal(command, "fewer pages than its prefix has here")
@@ -53,13 +56,23 @@ def _reserve(world: World, command: ev.Reserve) -> ev.Reserve:
   worker.outstanding_tokens += progress.target_tokens
   world.admission.unblock(progress)
   world.touched.add(worker.id)
-  if progress.state is State.WAITING and progress.worker == worker.id:
+  if queued:
     cached_tokens = len(shared) * worker.spec.page_tokens
     _admit(worker, progress, cached_tokens)
   else:
     cached_tokens = 0
-    worker.inbound[progress.id] = progress
+    _keep_place(world, worker, progress, len(shared))
   return ev.Reserve(progress.id, worker.id, command.pages, cached_tokens)
+
+
+def _keep_place(
+    world: World, worker: Worker, progress: Progress, shared_pages: int
+) -> None:
+  """Pages wait on `worker` for what is to come; where it is learns of it."""
+  worker.inbound[progress.id] = progress
+  progress.target, progress.sent_pages = worker.id, shared_pages
+  if progress.worker is not None:
+    world.touched.add(progress.worker)
 
 
 def _admit(worker: Worker, progress: Progress, cached_tokens: int) -> None:
@@ -135,36 +148,44 @@ def _interrupt(world: World, command: ev.Interrupt) -> None:
 
 def _transfer(world: World, command: ev.Transfer) -> ev.Transfer:
   progress = _live(world, command, command.request)
-  if progress.id not in world.handoffs:
+  prefilling = progress.state is State.PREFILL
+  if not prefilling and progress.id not in world.handoffs:
     raise _illegal(command, "not waiting for a hand-off")
+  if progress.fate:
+    raise _illegal(command, "it is given up")
   if progress.worker != command.source:
     raise _illegal(command, "not its source")
   source, target = (
       world.workers[command.source], world.workers[command.target],
   )
-  first = progress.reused_pages.get(target.id, 0)
-  whole = (first, source.pages_for(progress.computed_tokens))
-  if command.pages != whole:
-    raise _illegal(command, f"the pages to move are {whole}")
-  if target.held(progress) < whole[1]:
+  ready = source.ready_pages(progress)
+  first, end = command.pages
+  if first != progress.sent_pages or not first < end <= ready:
+    unsent = (progress.sent_pages, ready)
+    raise _illegal(command, f"the pages to move are {unsent}, from the first")
+  if progress.target != target.id or target.held(progress) < end:
     raise _illegal(command, "too few pages reserved at the target")
   started = ev.Transfer(
-      progress.id, source.id, target.id, whole, command.layers,
+      progress.id, source.id, target.id, command.pages, command.layers,
       world.next_transfer(),
   )
   world.transfers[started.transfer] = started
-  del world.handoffs[progress.id]
-  progress.state, progress.transfer = State.TRANSFER, started.transfer
+  progress.flying.add(started.transfer)
+  progress.sent_pages = end
+  if not prefilling and end == ready:
+    del world.handoffs[progress.id]
+    progress.state = State.TRANSFER
   return started
 
 
 def _preempt(world: World, command: ev.Preempt) -> None:
   progress = _live(world, command, command.request)
   idle = progress.state in (State.PREFILL, State.DECODE)
-  if not idle or progress.step is not None:
+  if not idle or progress.busy:
     raise _illegal(command, "not idle on a worker")
   worker = world.workers[typing.cast(int, progress.worker)]
-  world.drop(progress, worker)
+  for index in list(progress.pages):
+    world.drop(progress, world.workers[index])
   progress.preemptions += 1
   progress.lost_tokens = progress.computed_tokens
   progress.recomputed_tokens += progress.lost_tokens
@@ -181,7 +202,7 @@ def _release(world: World, command: ev.Release) -> None:
   worker = world.workers[command.worker]
   if progress.id not in worker.inbound:
     raise _illegal(command, "no reservation there")
-  if progress.transfer is not None:
+  if progress.flying:
     raise _illegal(command, "its pages are in flight")
   del worker.inbound[progress.id]
   world.give_back(progress, worker)
@@ -197,9 +218,7 @@ def _reject(world: World, command: ev.Reject) -> None:
 def _give_up(world: World, command: ev.Abort | ev.Fail) -> None:
   fate = State.ABORTED if isinstance(command, ev.Abort) else State.FAILED
   progress = _live(world, command, command.request)
-  progress.fate = progress.fate or fate
-  if progress.step is None and progress.transfer is None:
-    world.end(progress, progress.fate)
+  world.close(progress, progress.fate or fate)
 
 
 def _relabel(world: World, command: ev.Relabel) -> None:

@@ -75,9 +75,9 @@ def _end_step(world: World, event: ev.StepEnded) -> None:
   for progress in (*run.prompts, *run.decodes):
     progress.step = None
     if progress.id in finished:
-      world.end(progress, State.FINISHED)
+      world.close(progress, State.FINISHED)
     elif progress.fate:
-      world.end(progress, progress.fate)
+      world.close(progress, progress.fate)
 
 
 def _run_of(world: World, event: ev.StepEnded) -> tuple[Worker, Run]:
@@ -94,7 +94,7 @@ def _complete_prefill(world: World, worker: Worker, progress: Progress) -> None:
   """The step that computes the last prompt token also samples a token."""
   progress.generated_tokens += 1
   del worker.prefilling[progress.id]
-  if worker.role == "P":
+  if worker.role == "P" or progress.target is not None:
     progress.state = State.HANDOFF
     worker.leaving[progress.id] = progress
     world.handoffs[progress.id] = progress
@@ -108,23 +108,37 @@ def _end_transfer(world: World, event: ev.TransferEnded) -> None:
     raise ValueError(f"{event} ends no transfer under way")
   transfer = world.transfers.pop(event.transfer)
   progress = world.progress[transfer.request]
-  source = world.workers[transfer.source]
-  target = world.workers[transfer.target]
-  progress.transfer = None
+  progress.flying.remove(event.transfer)
+  progress.spoilt = progress.spoilt or bool(event.failure)
+  if not progress.flying:
+    target = world.workers[transfer.target]
+    if progress.spoilt:
+      _lose_place(world, progress, target)
+    elif progress.state is State.TRANSFER:
+      _hand_off(world, progress, target)
+  if progress.fate:
+    world.close(progress, progress.fate)
+
+
+def _lose_place(world: World, progress: Progress, target: Worker) -> None:
+  """What has come of it is worth nothing without what has not."""
+  progress.failed_transfers += 1
   del target.inbound[progress.id]
-  if event.failure:
-    progress.failed_transfers += 1
-    world.give_back(progress, target)
+  world.give_back(progress, target)
+  if progress.state is not State.PREFILL:
     progress.state = State.HANDOFF
     world.handoffs[progress.id] = progress
-  else:
-    world.leave(progress, source)
-    target.remember(progress, 0, progress.computed_tokens)
-    progress.worker, progress.state = target.id, State.DECODE
-    target.decoding[progress.id] = progress
-    world.touched.add(target.id)
-  if progress.fate:
-    world.end(progress, progress.fate)
+
+
+def _hand_off(world: World, progress: Progress, target: Worker) -> None:
+  """All of its cache is at its target."""
+  world.leave(progress, world.workers[typing.cast(int, progress.worker)])
+  del target.inbound[progress.id]
+  progress.target, progress.sent_pages = None, 0
+  target.remember(progress, 0, progress.computed_tokens)
+  progress.worker, progress.state = target.id, State.DECODE
+  target.decoding[progress.id] = progress
+  world.touched.add(target.id)
 
 
 _OUTCOMES: dict[type, Callable[[World, Any], None]] = {

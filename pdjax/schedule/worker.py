@@ -164,6 +164,13 @@ class Worker:
     end = (tokens - 1) // self.spec.page_tokens
     return self.cache.found(self.names.of(request, 0, end))
 
+  def ready_pages(self, progress: Progress) -> int:
+    """Pages here that can be sent: full ones, or all once its prompt is done.
+    """
+    if progress.id in self.prefilling:
+      return progress.computed_tokens // self.spec.page_tokens
+    return self.pages_for(progress.computed_tokens)
+
   def new_pages(self, progress: Progress, pages: int) -> int:
     """Free pages that a request takes which is to hold `pages` here.
 

@@ -117,6 +117,8 @@ class World:
     """Frees a request's pages on a worker."""
     worker.pool.give(progress.pages.pop(worker.id))
     progress.reused_pages.pop(worker.id, None)
+    if progress.target == worker.id:
+      progress.target, progress.sent_pages, progress.spoilt = None, 0, False
     worker.outstanding_tokens -= progress.target_tokens
     self.touched.add(worker.id)
 
@@ -130,6 +132,14 @@ class World:
     for group in worker.groups:
       group.pop(progress.id, None)
     self.give_back(progress, worker)
+
+  def close(self, progress: Progress, state: State) -> None:
+    """Ends a request as soon as no step and no transfer of it is under way."""
+    progress.fate = state
+    if progress.busy:
+      self.handoffs.pop(progress.id, None)
+    else:
+      self.end(progress, state)
 
   def end(self, progress: Progress, state: State) -> None:
     """Ends a request and releases whatever it holds, wherever it is."""

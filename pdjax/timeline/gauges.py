@@ -7,11 +7,11 @@ Units: `_ns` integer nanoseconds from the start of the run.
 """
 
 import dataclasses
-from collections import Counter
 
 import numpy as np
 
 from pdjax.events import Event, Log
+from pdjax.request import State
 from pdjax.schedule.loop import Policy, serve
 from pdjax.schedule.replay import ReplayBackend
 from pdjax.schedule.world import World
@@ -49,13 +49,10 @@ class _Watcher(ReplayBackend):
     self._last: list[list[int]] = []
 
   def next_event(self) -> Event | None:
-    moving = Counter(
-        transfer.source for transfer in self._world.transfers.values()
-    )
     seen = [
         [
             len(worker.waiting),
-            len(worker.leaving) - moving[worker.id],
+            sum(p.state is State.HANDOFF for p in worker.leaving.values()),
             sum(
                 len(run.decodes) + len(run.prompts)
                 for run in worker.runs if run
