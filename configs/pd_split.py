@@ -21,7 +21,7 @@ def get_config() -> ConfigDict:
       "cluster": {"chip": "a100-80gb-sxm"},
       "workload": {
           "rate": 8.0,
-          "duration_s": 20.0,
+          "duration_s": 90.0,
           "prompt": {"kind": "lognormal", "mean": 4000, "high": 16000},
           "output": {"kind": "lognormal", "mean": 150, "cv": 0.8, "high": 1000},
       },
@@ -44,7 +44,7 @@ def get_config() -> ConfigDict:
           ),
           "grid": {
               "cluster": {"tp": (4, 8)},
-              "strategy": {"chunk_size": (128, 512, 2048, 8192)},
+              "strategy": {"chunk_size": (128, 512, 2048, 8192, 16384)},
           },
           "search": {"budget": 350, "tolerance": 0.1, "tune_seeds": (1000,)},
       },

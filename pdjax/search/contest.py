@@ -107,7 +107,20 @@ def _narrow(
     bracket.tried[rate] = found.outcome
     seen.append(found)
     tell(f"{design.label}: {rate:g}/s {words(found)}")
+    if _hopeless(bracket, found):
+      bracket.block(
+          f"all requests of {len(found.probes)} seeds keep the SLO at {rate:g}/s"
+          " and are too few to be sure, and lower rates have fewer; raise"
+          " workload.duration_s", failed=False,
+      )
   return seen
+
+
+def _hopeless(bracket: Bracket, seen: Seen) -> bool:
+  """Whether steps down would only leave fewer requests to judge by."""
+  share = seen.attainment.estimate if seen.attainment else None
+  goes_down = bracket.low is None and bracket.high is not None
+  return seen.outcome == "undecided" and share == 1.0 and goes_down
 
 
 def _look(design: Design, rate: float, plan: Plan) -> Search[Seen | NoRun]:

@@ -77,6 +77,17 @@ def test_a_probe_that_cannot_be_ends_the_search():
   assert found.bracket.obstacle == "too short"
 
 
+def test_too_few_requests_do_not_become_enough_further_down():
+  def run(probe):
+    sent = round(8 * probe.rate)
+    return row(sent if probe.rate < 1.5 else 0, sent)
+
+  found, _ = ended(run, first_per_chip=2.0)
+  assert [one.rate for one in found.seen] == [2, 1]
+  assert found.bracket.stopped == "not bracketed below"
+  assert "raise workload.duration_s" in found.bracket.obstacle
+
+
 def test_each_seed_has_a_rate_of_its_own():
   def run(probe):
     return row(1000 if probe.rate <= 2 + probe.seed else 500, 1000)
