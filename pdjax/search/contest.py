@@ -109,9 +109,9 @@ def _narrow(
     tell(f"{design.label}: {rate:g}/s {words(found)}")
     if _hopeless(bracket, found):
       bracket.block(
-          f"all requests of {len(found.probes)} seeds keep the SLO at {rate:g}/s"
-          " and are too few to be sure, and lower rates have fewer; raise"
-          " workload.duration_s", failed=False,
+          f"all requests of {len(found.probes)} seeds keep the SLO at"
+          f" {rate:g}/s but are too few to be sure, and lower rates have fewer;"
+          " raise workload.duration_s", failed=False,
       )
   return seen
 
