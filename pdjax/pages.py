@@ -17,15 +17,11 @@ class PageAllocator:
   def __init__(self, num_pages: int):
     if num_pages < 1:
       raise ValueError(f"{num_pages=} must be at least 1")
-    self.num_pages = num_pages
+    self.num_pages = self.free_pages = num_pages
     self._returned: list[int] = []
     """Handed out once and given back; the last one goes first."""
     self._next = SENTINEL_PAGE + 1
     """From here on no page was ever handed out: a pool costs what it uses."""
-
-  @property
-  def free_pages(self) -> int:
-    return len(self._idle) + self.num_pages + 1 - self._next
 
   @property
   def _idle(self) -> Collection[int]:
@@ -40,11 +36,15 @@ class PageAllocator:
     """
     if not 0 <= pages <= self.free_pages:
       raise ValueError(f"{pages=} of {self.free_pages} free")
-    again = min(pages, len(self._returned))
-    taken = self._returned[len(self._returned) - again :]
-    del self._returned[len(self._returned) - again :]
+    self.free_pages -= pages
+    returned = self._returned
+    keep = max(0, len(returned) - pages)
+    taken = returned[keep:]
+    del returned[keep:]
     taken.reverse()
-    return taken + self._fresh(pages - again) if pages > again else taken
+    if len(taken) < pages:
+      taken += self._fresh(pages - len(taken))
+    return taken
 
   def _fresh(self, pages: int) -> list[int]:
     """Pages that were never handed out."""
@@ -59,6 +59,7 @@ class PageAllocator:
     """
     if self.free_pages + len(pages) > self.num_pages:
       raise ValueError(f"{len(pages)} pages given back to a full pool")
+    self.free_pages += len(pages)
     self._returned.extend(reversed(pages))
 
   def put_back(self, pages: Sequence[int]) -> None:
@@ -72,7 +73,11 @@ class PageAllocator:
       ValueError: a page is lost, doubled, or not of this pool.
     """
     out = sorted([*self._idle, *held])
-    if out != list(range(SENTINEL_PAGE + 1, self._next)):
+    unused = self.num_pages + 1 - self._next
+    if (
+        out != list(range(SENTINEL_PAGE + 1, self._next))
+        or self.free_pages != len(self._idle) + unused
+    ):
       raise ValueError(
           f"{self.free_pages} free and {len(held)} held pages are not the"
           f" {self.num_pages} of the pool"

@@ -39,6 +39,7 @@ class PrefixCache(PageAllocator):
     """As `PageAllocator.take`; what the pages held is forgotten."""
     if not 0 <= pages <= self.free_pages:
       raise ValueError(f"{pages=} of {self.free_pages} free")
+    self.free_pages -= pages
     taken = self._fresh(min(pages, self.num_pages + 1 - self._next))
     for _ in range(pages - len(taken)):
       page, _ = self._unheld.popitem(last=False)
@@ -61,9 +62,11 @@ class PrefixCache(PageAllocator):
         raise ValueError(f"{page=} given back to a pool that has it")
       else:
         self._unheld[page] = None
+        self.free_pages += 1
 
   def put_back(self, pages: Sequence[int]) -> None:
     """Takes back what was taken and not written: it is the next to go."""
+    self.free_pages += len(pages)
     for page in reversed(pages):
       self._unheld[page] = None
       self._unheld.move_to_end(page, last=False)
@@ -109,6 +112,7 @@ class PrefixCache(PageAllocator):
     for page in pages:
       if page in self._unheld:
         del self._unheld[page]
+        self.free_pages -= 1
       else:
         self._sharers[page] = self._sharers.get(page, 0) + 1
 

@@ -56,11 +56,10 @@ def elapsed_ps(segments: Iterable[Segment], steps: int) -> int:
   """
   total_ps = 0
   for segment in segments:
-    taken = min(steps, segment.steps)
-    total_ps += segment.elapsed_ps(taken)
-    steps -= taken
-    if not steps:
-      break
+    if steps <= segment.steps:
+      return total_ps + segment.elapsed_ps(steps)
+    total_ps += segment.total_ps
+    steps -= segment.steps
   return total_ps
 
 
@@ -84,8 +83,11 @@ def first_steps(
     segments: tuple[Segment, ...], steps: int
 ) -> tuple[Segment, ...]:
   """The segments of the first `steps` steps."""
-  if len(segments) == 1 and segments[0].steps == steps:
-    return segments
+  if len(segments) == 1:
+    (only,) = segments
+    if only.steps <= steps:
+      return segments
+    return (Segment(steps, only.first_ps, only.slope_ps),)
   kept = []
   for segment in segments:
     if not steps:

@@ -39,7 +39,8 @@ class Admission:
       return self._block(progress, worker, "seqs")
     if pages is None:
       pages = worker.need_pages(progress)
-    pages = worker.new_pages(progress, pages)
+    if worker.cache:
+      pages = worker.new_pages(progress, pages)
     if not self.has_free(worker, pages + worker.margin_pages()):
       return self._block(progress, worker, "pages")
     return True
@@ -92,7 +93,7 @@ class Admission:
 
   def unblock(self, progress: Progress) -> None:
     """Notes that a request goes on, if it was blocked."""
-    if self._blocked.pop(progress.id, None):
+    if self._blocked and self._blocked.pop(progress.id, None):
       self._log.append(self.now_ps, Unblocked(progress.id))
 
   def blocked_on(self, request: int) -> list[Blocked]:

@@ -38,11 +38,10 @@ class Continuous:
   def batch(self, worker: Worker, world: World) -> Iterator[Command]:
     decodes = yield from make_room(worker)
     beside = decodes if self._decode_first else ()
-    prompts = yield from whole_prompts(worker, world, len(beside))
-    if prompts:
-      yield Step(worker.id, prefill=prompts, decode=beside)
-    elif decodes:
-      yield Step(worker.id, decode=decodes, repeats=UNTIL_INTERRUPTED)
+    prompts = ()
+    if worker.has_prompts:
+      prompts = yield from whole_prompts(worker, world, len(beside))
+    yield from one_pass(worker, prompts, beside if prompts else decodes)
 
 
 class Static:
@@ -95,8 +94,10 @@ class Chunked:
     decodes = yield from make_room(worker)
     assert worker.spec.chunk_size is not None
     budget_tokens = worker.spec.chunk_size - len(decodes)
-    offered = candidates(worker, world)
-    chunks = yield from chunks_within(budget_tokens, offered, worker)
+    chunks = ()
+    if worker.has_prompts:
+      offered = candidates(worker, world)
+      chunks = yield from chunks_within(budget_tokens, offered, worker)
     yield from one_pass(worker, chunks, decodes)
 
 
@@ -176,12 +177,13 @@ def one_pass(
     worker: Worker,
     chunks: tuple[tuple[int, int], ...],
     decodes: tuple[int, ...],
-) -> Iterator[Step]:
+) -> tuple[Step, ...]:
   """Chunks beside the decodes, or else a run of the decodes, or nothing."""
   if chunks:
-    yield Step(worker.id, prefill=chunks, decode=decodes)
-  elif decodes:
-    yield Step(worker.id, decode=decodes, repeats=UNTIL_INTERRUPTED)
+    return (Step(worker.id, chunks, decodes),)
+  if decodes:
+    return (Step(worker.id, (), decodes, UNTIL_INTERRUPTED),)
+  return ()
 
 
 def largest(most: int, holds: Callable[[int], bool]) -> int:

@@ -12,7 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pdjax.config import Role
-from pdjax.events import COMMANDS, Command, Reserve, Route, Step
+from pdjax.events import (
+  COMMANDS,
+  Command,
+  Interrupt,
+  Reserve,
+  Route,
+  Step,
+  Transfer,
+)
 from pdjax.schedule.worker import Worker
 
 ROLES: tuple[str, ...] = typing.get_args(Role)
@@ -188,10 +196,36 @@ def _plain_step(command: Step, workers: int) -> bool:
       and command.lane == 0
       and _are_plain(command.decode)
       and type(command.prefill) is tuple
-      and all(_are_plain(x) and len(x) == 2 for x in command.prefill)
+      and (not command.prefill or all(map(_is_plain_pair, command.prefill)))
+  )
+
+
+def _is_plain_pair(value: Any) -> bool:
+  return type(value) is tuple and [*map(type, value)] == [int, int]
+
+
+def _plain_interrupt(command: Interrupt, workers: int) -> bool:
+  return (
+      type(command.worker) is int is type(command.lane)
+      and 0 <= command.worker < workers
+      and command.lane == 0
+  )
+
+
+def _plain_transfer(command: Transfer, workers: int) -> bool:
+  """Of whole pages."""
+  return (
+      type(command.request) is int is type(command.transfer)
+      and type(command.source) is int is type(command.target)
+      and 0 <= command.source < workers
+      and 0 <= command.target < workers
+      and command.source != command.target
+      and _is_plain_pair(command.pages)
+      and command.layers is None
   )
 
 
 _PLAIN_KINDS: dict[type, Callable[[Any, int], bool]] = {
     Route: _plain_route, Reserve: _plain_reserve, Step: _plain_step,
+    Interrupt: _plain_interrupt, Transfer: _plain_transfer,
 }

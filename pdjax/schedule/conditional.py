@@ -46,8 +46,7 @@ class Conditional:
     return self._apart.move(world)
 
   def _target(self, request: Request, world: World) -> Worker | None:
-    workers = world.with_role("D")
-    able = [w for w in workers if world.could_hold(w, request)]
+    able = world.able(world.with_role("D"), request)
     if not able:
       return None
     return self._decode_router.rank(world.progress[request.id], able)[0]

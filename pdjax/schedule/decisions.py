@@ -28,44 +28,45 @@ _LIBRARIES = tuple(
 )
 
 
+_END: Any = object()
+
+
 class PolicyFault(RuntimeError):
   """A policy failed, or would never end; the message says where and how."""
 
 
-class Decisions:
-  """The commands of one event, one by one.
+def carry_out(
+    policy: Policy,
+    event: Event,
+    world: World,
+    start: Callable[[Command], None],
+) -> None:
+  """Starts each command of one event before the next is asked for.
 
   Raises:
     PolicyFault: the policy raised, gave no commands, or too many to ever end.
+    IllegalCommand: `start` refused one; told with the place that yielded it.
   """
-
-  def __init__(self, policy: Policy, event: Event, world: World):
-    self._commands = asked(policy.decide, event, world)
-    self._most = 1000 + 100 * (world.unfinished + len(world.workers))
-
-  def __iter__(self) -> Iterator[Command]:
-    left = self._most
+  commands, command = asked(policy.decide, event, world), None
+  for _ in range(1000 + 100 * (world.unfinished + len(world.workers))):
     try:
-      for command in self._commands:
-        if not left:
-          break
-        left -= 1
-        yield command
-      else:
-        return
+      command = next(commands, _END)
     except Exception as error:
       raise _fault(error) from error
-    raise PolicyFault(
-        f"{self._place()}commands for one event without an end, lately"
-        f" {command}"
-    )
+    if command is _END:
+      return
+    try:
+      start(command)
+    except IllegalCommand as error:
+      raise IllegalCommand(f"{_place_of(commands)}{error}") from error
+  raise PolicyFault(
+      f"{_place_of(commands)}commands for one event without an end, lately"
+      f" {command}"
+  )
 
-  def refused(self, error: IllegalCommand) -> IllegalCommand:
-    """The refusal of the last command, with the place that yielded it."""
-    return IllegalCommand(f"{self._place()}{error}")
 
-  def _place(self) -> str:
-    return _prefix(_yielding(self._commands))
+def _place_of(commands: Iterator[Command]) -> str:
+  return _prefix(_yielding(commands))
 
 
 def asked(

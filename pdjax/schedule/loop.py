@@ -10,8 +10,8 @@ from typing import Protocol
 
 from pdjax.events import Command, Event, Log, Wake, Woke
 from pdjax.request import Progress
-from pdjax.schedule.decisions import Decisions
-from pdjax.schedule.world import IllegalCommand, World
+from pdjax.schedule.decisions import carry_out
+from pdjax.schedule.world import World
 
 FRUITLESS_WAKES = 100_000
 """So many in a row with nothing under way are taken for a loop."""
@@ -71,13 +71,22 @@ def serve(
   """
   log = Log()
   world.attach(backend.settle, log)
-  fruitless = 0
+  fruitless, worked = 0, False
+
+  def start(command: Command) -> None:
+    nonlocal worked
+    started = world.start(command)
+    log.append(world.now_ps, started)
+    backend.start(started, world)
+    worked = worked or type(started) is not Wake
+
   while world.unfinished or backend.arriving:
     if (event := backend.next_event()) is None:
       break
     log.append(event.at_ps, event)
     world.apply(event)
-    worked = _carry_out(Decisions(policy, event, world), backend, world, log)
+    worked = False
+    carry_out(policy, event, world, start)
     for worker, lane, repeats in world.admission.let_go():
       backend.resume(worker, lane, repeats)
     watch(event, world)
@@ -88,22 +97,6 @@ def serve(
   if world.unfinished:
     raise Stalled(f"no event left{_left(world)}")
   return log
-
-
-def _carry_out(
-    decisions: Decisions, backend: Backend, world: World, log: Log
-) -> bool:
-  """Starts each command; whether there was any but a `Wake`."""
-  worked = False
-  for command in decisions:
-    try:
-      started = world.start(command)
-    except IllegalCommand as error:
-      raise decisions.refused(error) from error
-    log.append(world.now_ps, started)
-    backend.start(started, world)
-    worked = worked or type(started) is not Wake
-  return worked
 
 
 def _left(world: World) -> str:

@@ -48,11 +48,11 @@ def _reserve(world: World, command: ev.Reserve) -> ev.Reserve:
   new_pages = worker.new_pages(progress, command.pages)
   if new_pages < 0:
     raise _illegal(command, "fewer pages than its prefix has here")
-  if not world.has_free(worker, new_pages):
+  if not world.admission.has_free(worker, new_pages):
     raise _illegal(command, "too few pages free")
   shared = worker.share_cached(progress)
   rest = world.admission.take(worker, command.pages - len(shared))
-  progress.pages[worker.id] = shared + rest
+  progress.pages[worker.id] = shared + rest if shared else rest
   worker.outstanding_tokens += progress.target_tokens
   world.admission.unblock(progress)
   world.touched.add(worker.id)
@@ -90,21 +90,34 @@ def _step(world: World, command: ev.Step) -> ev.Step:
   worker = world.workers[command.worker]
   if worker.runs[command.lane] is not None:
     raise _illegal(command, "lane is busy")
-  members = [*command.decode, *(request for request, _ in command.prefill)]
+  members = command.decode
+  if command.prefill:
+    members += tuple([request for request, _ in command.prefill])
   if not members:
     raise _illegal(command, "empty")
   if len(set(members)) < len(members):
     raise _illegal(command, "a request twice")
-  decodes = _ready(command, worker.decoding, members[: len(command.decode)])
-  prompts = _ready(command, worker.prefilling, members[len(command.decode) :])
+  decodes = _ready(command, worker.decoding, command.decode)
+  prompts = []
+  if command.prefill:
+    prompts = _ready(
+        command, worker.prefilling, members[len(command.decode) :]
+    )
+    _check_chunks(worker, command, prompts)
+  return _start_run(world, worker, command, decodes, prompts)
+
+
+def _check_chunks(
+    worker: Worker, command: ev.Step, prompts: list[Progress]
+) -> None:
+  """Whether prompts have so many tokens left, and pages for them."""
   for progress, (_, tokens) in zip(prompts, command.prefill, strict=True):
-    if not 0 < tokens <= progress.remaining_prefill_tokens:
+    computed = progress.computed_tokens + tokens
+    if tokens <= 0 or computed > progress.target_tokens:
       reason = f"request {progress.id} has not so many tokens left"
       raise _illegal(command, reason)
-    held_tokens = worker.held(progress) * worker.spec.page_tokens
-    if progress.computed_tokens + tokens > held_tokens:
+    if computed > len(progress.pages[worker.id]) * worker.spec.page_tokens:
       raise _illegal(command, f"request {progress.id} holds too few pages")
-  return _start_run(world, worker, command, decodes, prompts)
 
 
 def _start_run(
@@ -117,12 +130,15 @@ def _start_run(
   if command.repeats <= 0:
     raise _illegal(command, "no step asked for")
   asked = 1 if prompts else command.repeats
-  contexts, bases = [], []
+  C, contexts, rooms = worker.spec.page_tokens, [], []
   for decode in decodes:
-    contexts.append(decode.computed_tokens)
-    bases.append(len(decode.pages[worker.id]))
-    asked = min(asked, decode.request.max_tokens - decode.generated_tokens)
-  run = Run(command, 0, decodes, prompts, contexts, bases)
+    context = decode.computed_tokens
+    contexts.append(context)
+    rooms.append(len(decode.pages[worker.id]) * C - context)
+    left_tokens = decode.request.max_tokens - decode.generated_tokens
+    if left_tokens < asked:
+      asked = left_tokens
+  run = Run(command, 0, decodes, prompts, contexts, rooms)
   repeats = worker.grant(run, asked)
   if repeats <= 0:
     raise _illegal(command, "pages do not cover one step")
@@ -131,7 +147,9 @@ def _start_run(
       worker.id, command.prefill, command.decode, repeats, command.lane, number
   )
   worker.runs[command.lane] = run
-  for progress in (*decodes, *prompts):
+  for progress in decodes:
+    progress.step = number
+  for progress in prompts:
     progress.step = number
   return run.step
 
@@ -222,8 +240,7 @@ def _give_up(world: World, command: ev.Abort | ev.Fail) -> None:
 
 
 def _relabel(world: World, command: ev.Relabel) -> None:
-  world.workers[command.worker].role = command.role
-  world.touched.add(command.worker)
+  world.relabel(world.workers[command.worker], command.role)
 
 
 def _wake(world: World, command: ev.Wake) -> None:
@@ -239,7 +256,7 @@ def _live(world: World, command: ev.Command, request: int) -> Progress:
 
 
 def _ready(
-    command: ev.Step, group: dict[int, Progress], requests: list[int]
+    command: ev.Step, group: dict[int, Progress], requests: tuple[int, ...]
 ) -> list[Progress]:
   ready = []
   for request in requests:

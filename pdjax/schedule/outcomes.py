@@ -57,27 +57,39 @@ def _end_step(world: World, event: ev.StepEnded) -> None:
   worker.shorten(run, event.steps)
   world.touched.add(worker.id)
   finished = dict(event.finished)
-  steps = event.steps
+  _count_decodes(worker, run, event.steps, finished)
+  if run.prompts:
+    _count_chunks(world, worker, run)
+  if finished or any([progress.fate for progress in run.members]):
+    for progress in run.members:
+      if progress.id in finished:
+        world.close(progress, State.FINISHED)
+      elif progress.fate:
+        world.close(progress, progress.fate)
+
+
+def _count_decodes(
+    worker: Worker, run: Run, steps: int, finished: dict[int, int]
+) -> None:
   for decode in run.decodes:
     made = finished.get(decode.id, steps)
-    cached = decode.computed_tokens
+    if worker.cache:
+      cached = decode.computed_tokens
+      worker.remember(decode, cached, cached + made)
     decode.computed_tokens += steps
     decode.generated_tokens += made
-    if worker.cache:
-      worker.remember(decode, cached, cached + made)
+    decode.step = None
+
+
+def _count_chunks(world: World, worker: Worker, run: Run) -> None:
   for progress, (_, tokens) in zip(run.prompts, run.step.prefill, strict=True):
     cached = progress.computed_tokens
     progress.computed_tokens += tokens
+    progress.step = None
     if worker.cache:
       worker.remember(progress, cached, progress.computed_tokens)
     if progress.computed_tokens == progress.target_tokens:
       _complete_prefill(world, worker, progress)
-  for progress in (*run.prompts, *run.decodes):
-    progress.step = None
-    if progress.id in finished:
-      world.close(progress, State.FINISHED)
-    elif progress.fate:
-      world.close(progress, progress.fate)
 
 
 def _run_of(world: World, event: ev.StepEnded) -> tuple[Worker, Run]:

@@ -78,8 +78,7 @@ class Disaggregated:
     if not isinstance(event, Arrived):
       return end_unwanted(event, world)
     request = event.request
-    decoding = self._serving(world, "D")
-    if not any(world.could_hold(d, request) for d in decoding):
+    if not world.able(self._serving(world, "D"), request):
       return (Reject(request.id, "longer than every D worker's pool"),)
     workers = self._serving(world, "P")
     return (route(event, world, workers, self._prefill_router),)
@@ -97,10 +96,7 @@ class Disaggregated:
         yield from hand_off(progress, target)
 
   def _target(self, progress: Progress, world: World) -> Worker | None:
-    able = [
-        worker for worker in self._serving(world, "D")
-        if world.could_hold(worker, progress.request)
-    ]
+    able = world.able(self._serving(world, "D"), progress.request)
     for worker in self._decode_router.rank(progress, able):
       if not _before(progress, worker) and world.admits(worker, progress):
         return worker
@@ -119,11 +115,10 @@ def end_unwanted(event: Event, world: World) -> Iterable[Command]:
   A request in a decode run is let go after the step in flight, one in a
   transfer when that is over.
   """
-  match event:
-    case Cancelled():
-      return _end(event.request, Abort(event.request, "cancelled"), world)
-    case Deadline():
-      return _end(event.request, Fail(event.request, "deadline passed"), world)
+  if type(event) is Cancelled:
+    return _end(event.request, Abort(event.request, "cancelled"), world)
+  if type(event) is Deadline:
+    return _end(event.request, Fail(event.request, "deadline passed"), world)
   return ()
 
 
@@ -146,7 +141,7 @@ def route(
 ) -> Command:
   """Routes an arrival to the best worker that could ever hold it."""
   progress = world.progress[event.request.id]
-  able = [w for w in workers if world.could_hold(w, event.request)]
+  able = world.able(workers, event.request)
   if not able:
     return Reject(progress.id, "longer than every worker's pool")
   return Route(progress.id, router.rank(progress, able)[0].id)

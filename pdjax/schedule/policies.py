@@ -57,7 +57,7 @@ class Composed:
     yield from self._placement.place(event, world)
     yield from self._placement.move(world)
     for worker in world.touched_workers():
-      if worker.free_lane is not None:
+      if None in worker.runs:
         yield from asked(self._batching.batch, worker, world)
       elif worker.interruptible and self._joins(worker, world):
         yield from interrupt(worker)

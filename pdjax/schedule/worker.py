@@ -49,8 +49,8 @@ class Run:
   prompts: list[Progress]
   context_tokens: list[int]
   """Tokens in the cache of each decode when the run starts."""
-  base_pages: list[int]
-  """Pages each decode held before the run."""
+  room_tokens: list[int]
+  """Tokens for which each decode had pages left when the run starts."""
   settled: int | None = None
   """Steps past recall, while the backend holds the run for the scheduler."""
   interrupted: bool = False
@@ -62,6 +62,10 @@ class Run:
   @property
   def interruptible(self) -> bool:
     return self.repeats > 1 and not self.interrupted
+
+  @property
+  def members(self) -> list[Progress]:
+    return self.prompts + self.decodes
 
   @property
   def chunks(self) -> list[int]:
@@ -92,9 +96,14 @@ class Worker:
   outstanding_tokens: int = 0
   """Prompt and answer tokens, so far, of all requests waiting or held here."""
   id: int = dataclasses.field(init=False)
+  groups: tuple[dict[int, Progress], ...] = dataclasses.field(init=False)
+  """Requests with pages here, each in exactly one group."""
 
   def __post_init__(self):
     self.id = self.spec.id
+    self.groups = (
+        self.prefilling, self.decoding, self.leaving, self.inbound
+    )
 
   @classmethod
   def of(cls, spec: WorkerSpec, names: PageNames) -> "Worker":
@@ -118,17 +127,17 @@ class Worker:
     return False
 
   @property
+  def has_prompts(self) -> bool:
+    """Whether anyone here waits for a prefill or is in one."""
+    return bool(self.prefilling or self.waiting)
+
+  @property
   def num_seqs(self) -> int:
     """Requests that hold pages here."""
     return (
         len(self.prefilling) + len(self.decoding)
         + len(self.leaving) + len(self.inbound)
     )
-
-  @property
-  def groups(self) -> tuple[dict[int, Progress], ...]:
-    """Requests with pages here, each in exactly one group."""
-    return (self.prefilling, self.decoding, self.leaving, self.inbound)
 
   def pages_for(self, tokens: int) -> int:
     return pages_for(tokens, self.spec.page_tokens)
@@ -138,7 +147,8 @@ class Worker:
 
   def need_pages(self, progress: Progress) -> int:
     """Pages to admit a request: its tokens and, unless P, a first decode."""
-    return self.pages_for(progress.target_tokens + (self.role != "P"))
+    tokens = progress.target_tokens + (self.role != "P")
+    return -(-tokens // self.spec.page_tokens)
 
   def most_pages(self, request: Request) -> int:
     """Pages of a request with the longest answer it declares; on P without."""
@@ -260,9 +270,8 @@ class Worker:
     Returns:
       The steps granted, perhaps 0; `run.repeats` says so too.
     """
-    free = self._grantable_pages(run, asked)
     steps, pages = asked, self._grant_pages(run, asked)
-    if pages > free:
+    if pages and pages > (free := self._grantable_pages(run, pages)):
       steps = bisect.bisect_left(
           range(1, asked + 1),
           True,
@@ -270,18 +279,14 @@ class Worker:
       )
       pages = self._grant_pages(run, steps)
     run.repeats = steps
-    if not pages:
-      return steps
-    C = self.spec.page_tokens
-    for decode, context, base in zip(
-        run.decodes, run.context_tokens, run.base_pages, strict=True
-    ):
-      missing = -(-(context + steps) // C) - base
-      if missing > 0:
-        decode.pages[self.id] += self.pool.take(missing)
+    if pages:
+      C = self.spec.page_tokens
+      for decode, room in zip(run.decodes, run.room_tokens, strict=True):
+        if room < steps:
+          decode.pages[self.id] += self.pool.take(-((room - steps) // C))
     return steps
 
-  def _grantable_pages(self, run: Run, asked: int) -> int:
+  def _grantable_pages(self, run: Run, wanted: int) -> int:
     """Free pages a run may take at once.
 
     It takes those of later steps before their time, so these must be of no use
@@ -290,16 +295,15 @@ class Worker:
     """
     if not self.cache:
       return self.pool.free_pages
-    useless = self.cache.leading_unnamed(self._grant_pages(run, asked))
+    useless = self.cache.leading_unnamed(wanted)
     return max(useless, min(self._grant_pages(run, 1), self.pool.free_pages))
 
   def _grant_pages(self, run: Run, steps: int) -> int:
     """Pages that `steps` steps take beyond those held before the run."""
     C, pages = self.spec.page_tokens, 0
-    for context, base in zip(run.context_tokens, run.base_pages, strict=True):
-      missing = -(-(context + steps) // C) - base
-      if missing > 0:
-        pages += missing
+    for room in run.room_tokens:
+      if room < steps:
+        pages -= (room - steps) // C
     return pages
 
   def unreached_pages(self, run: Run, steps: int) -> int:
@@ -310,13 +314,12 @@ class Worker:
     """Cuts a run to `steps` steps and takes back the pages beyond."""
     if steps >= run.repeats:
       return
-    run.repeats = steps
+    longer, run.repeats = run.repeats, steps
     C = self.spec.page_tokens
-    for decode, context, base in zip(
-        run.decodes, run.context_tokens, run.base_pages, strict=True
-    ):
-      pages = decode.pages[self.id]
-      keep = max(base, -(-(context + steps) // C))
-      if keep < len(pages):
-        self.pool.put_back(pages[keep:])
-        del pages[keep:]
+    for decode, room in zip(run.decodes, run.room_tokens, strict=True):
+      if room < longer:
+        unreached = (min(room - steps, 0) // C) - (room - longer) // C
+        if unreached:
+          pages = decode.pages[self.id]
+          self.pool.put_back(pages[-unreached:])
+          del pages[-unreached:]

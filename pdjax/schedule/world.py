@@ -34,6 +34,10 @@ class World:
     self.unfinished = 0
     self.admission = Admission()
     self._runs = self._transfers = 0
+    self._with_role: dict[tuple[str, ...], list[Worker]] = {}
+    self._least_pool_tokens = min(
+        spec.pool_pages * spec.page_tokens for spec in specs
+    )
 
   def attach(self, settle: Callable[[int, int], int], log: Log) -> None:
     """Connects the backend's `settle` and the log that takes the marks."""
@@ -71,10 +75,19 @@ class World:
     return bool(self.transfers) or any(any(w.runs) for w in self.workers)
 
   def with_role(self, *roles: str) -> list[Worker]:
-    return [worker for worker in self.workers if worker.role in roles]
+    if roles not in self._with_role:
+      workers = [worker for worker in self.workers if worker.role in roles]
+      self._with_role[roles] = workers
+    return [*self._with_role[roles]]
 
   def touched_workers(self) -> list[Worker]:
     return [self.workers[index] for index in sorted(self.touched)]
+
+  def able(self, workers: Sequence[Worker], request: Request) -> list[Worker]:
+    """Those of `workers` whose empty pool the whole request would fit."""
+    if request.prompt_tokens + request.max_tokens <= self._least_pool_tokens:
+      return [*workers]
+    return [w for w in workers if self.could_hold(w, request)]
 
   def could_hold(self, worker: Worker, request: Request) -> bool:
     """Whether the whole request would fit the worker's empty pool."""
@@ -113,10 +126,16 @@ class World:
     self._transfers += 1
     return self._transfers - 1
 
+  def relabel(self, worker: Worker, role: str) -> None:
+    worker.role = role
+    self._with_role.clear()
+    self.touched.add(worker.id)
+
   def give_back(self, progress: Progress, worker: Worker) -> None:
     """Frees a request's pages on a worker."""
     worker.pool.give(progress.pages.pop(worker.id))
-    progress.reused_pages.pop(worker.id, None)
+    if worker.cache:
+      progress.reused_pages.pop(worker.id, None)
     if progress.target == worker.id:
       progress.target, progress.sent_pages, progress.spoilt = None, 0, False
     worker.outstanding_tokens -= progress.target_tokens
@@ -124,7 +143,8 @@ class World:
 
   def leave(self, progress: Progress, worker: Worker) -> None:
     """Takes a request and its pages off a worker, not to come back."""
-    worker.forget(progress)
+    if worker.cache:
+      worker.forget(progress)
     self.drop(progress, worker)
 
   def drop(self, progress: Progress, worker: Worker) -> None:

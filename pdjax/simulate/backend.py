@@ -11,8 +11,8 @@ Units: `_ps` integer picoseconds from the start of the run, `_bytes` bytes.
 """
 
 import heapq
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from pdjax.clients import ClientEvent, Clients
 from pdjax.events import (
@@ -21,10 +21,7 @@ from pdjax.events import (
   Command,
   Event,
   Fail,
-  Interrupt,
   Reject,
-  Reserve,
-  Route,
   Step,
   StepEnded,
   Transfer,
@@ -46,6 +43,8 @@ _PROGRESSED = EVENTS.index(TransferProgressed)
 
 Key = tuple[int, int, int]
 """Of delivery: (time, kind, subject)."""
+_NEVER: Key = (2**100, 0, 0)
+"""Later than anything that happens."""
 _Pending = tuple[int, int, int, int, "Event | Lane"]
 """A key, a running number, and an event or the lane whose run ends."""
 
@@ -101,38 +100,27 @@ class SimulatedBackend:
   def next_event(self) -> Event | None:
     """The earliest of what is pending, on a link, or due from a client."""
     self._drop_outdated()
-    key, take = None, self._take_pending
+    key, take = _NEVER, None
     if self._pending:
-      key = self._pending[0][:3]
-    if (sent := self._links.next_completion()) is not None:
+      key, take = self._pending[0][:3], SimulatedBackend._take_pending
+    if self._transfers and (sent := self._links.next_completion()):
       sent_key = (sent[0], _PROGRESSED, sent[1])
-      if key is None or sent_key < key:
-        key, take = sent_key, self._take_sent
+      if sent_key < key:
+        key, take = sent_key, SimulatedBackend._take_sent
     if (due := self._clients.due()) is not None:
       if due is not self._due:
         self._due, self._due_key = due, delivery_key(due)
-      if key is None or self._due_key < key:
-        key, take = self._due_key, self._take_due
-    if key is None:
+      if self._due_key < key:
+        key, take = self._due_key, SimulatedBackend._take_due
+    if take is None:
       return None
     self._now = key
-    return take()
+    return take(self)
 
   def start(self, command: Command, world: World) -> None:
-    match command:
-      case Step():
-        self._start_step(command, world)
-      case Route() | Reserve() | Interrupt():
-        pass  # As all others that are not here; these are frequent.
-      case Transfer():
-        self._start_transfer(command, world)
-      case Wake():
-        self._push(Woke(command.at_ps, command.at_ps))
-      case Reject() | Abort() | Fail():
-        # An aborted request's run goes on, but its client has left.
-        self._clients.ended(command.request, self._now[0])
-      case _:
-        pass
+    begin = _BEGINNINGS.get(type(command))
+    if begin is not None:
+      begin(self, command, world)
 
   def settle(self, worker: int, lane: int) -> int:
     run = self._lanes[worker][lane].run
@@ -143,7 +131,7 @@ class SimulatedBackend:
     run = self._lanes[worker][lane].run
     assert run is not None
     if repeats < run.granted:
-      run.granted = repeats
+      run.grant(repeats)
       self._expect_end(self._lanes[worker][lane])
 
   # Steps. --------------------------------------------------------------------
@@ -179,7 +167,7 @@ class SimulatedBackend:
     """Puts the end of a lane's run where it now belongs."""
     run = lane.run
     assert run is not None
-    at_ps = run.boundary_ps(run.steps)
+    at_ps = run.ends_ps
     if lane.awaited is None or at_ps != lane.awaited_ps:
       lane.awaited, lane.awaited_ps = self._pushed, at_ps
       subject = lane_subject(run.step.worker, run.step.lane)
@@ -189,6 +177,13 @@ class SimulatedBackend:
     """Whether a step of a lane ending now comes before the current event."""
     ends_now = (self._now[0], _ENDED, lane_subject(worker, lane))
     return ends_now < self._now
+
+  def _wake(self, command: Wake, world: World) -> None:
+    self._push(Woke(command.at_ps, command.at_ps))
+
+  def _end(self, command: Reject | Abort | Fail, world: World) -> None:
+    """An aborted request's run goes on, but its client has left."""
+    self._clients.ended(command.request, self._now[0])
 
   # Transfers. ----------------------------------------------------------------
 
@@ -223,7 +218,7 @@ class SimulatedBackend:
     *_, what = heapq.heappop(self._pending)
     if isinstance(what, Lane):
       return self._end_run(what)
-    if isinstance(what, TransferProgressed):
+    if type(what) is TransferProgressed:
       command, size_bytes = self._transfers[what.transfer]
       self._links.start(
           what.transfer, command.source, command.target, size_bytes, what.at_ps
@@ -264,10 +259,21 @@ class SimulatedBackend:
     """Takes ends of runs that were cut or delayed since off the heap."""
     pending = self._pending
     while pending:
-      *_, number, what = pending[0]
-      if not isinstance(what, Lane) or what.awaited == number:
+      _, _, _, number, what = pending[0]
+      if type(what) is not Lane or what.awaited == number:
         return
       heapq.heappop(pending)
+
+
+_BEGINNINGS: dict[type, Callable[[SimulatedBackend, Any, World], None]] = {
+    Step: SimulatedBackend._start_step,
+    Transfer: SimulatedBackend._start_transfer,
+    Wake: SimulatedBackend._wake,
+    Reject: SimulatedBackend._end,
+    Abort: SimulatedBackend._end,
+    Fail: SimulatedBackend._end,
+}
+"""Commands that mean something to a cluster."""
 
 
 def shape_of(run: Run) -> StepShape:

@@ -21,7 +21,7 @@ from pdjax.layout import Layout
 from pdjax.models.spec import ModelSpec
 from pdjax.schedule.cost import StepShape
 from pdjax.segments import Segment
-from pdjax.simulate.attended import Piece, attended
+from pdjax.simulate.attended import attended
 from pdjax.simulate.chip import Chip
 from pdjax.simulate.kernels import Kernels
 from pdjax.simulate.rates import ps_at, ps_of, upper
@@ -105,13 +105,15 @@ class AnalyticalCost:
   def step(self, shape: StepShape) -> tuple[Segment, ...]:
     """Times of the shape's passes; see `StepCost.step`."""
     if not shape.prefill:
-      pieces = attended(shape, self.spec.sliding_window)
-      if len(pieces) == 1:
-        return self._decode_run(shape.decode_seqs, pieces[0])
+      seqs, window = shape.decode_seqs, self.spec.sliding_window
+      if window is None:
+        return self._decode_run(
+            seqs, shape.repeats, shape.decode_context_tokens, seqs
+        )
       return tuple(
           segment
-          for piece in pieces
-          for segment in self._decode_run(shape.decode_seqs, piece)
+          for piece in attended(shape, window)
+          for segment in self._decode_run(seqs, *piece)
       )
     if shape.repeats != 1:
       raise ValueError(f"{shape.repeats=} must be 1 with prefill")
@@ -148,10 +150,12 @@ class AnalyticalCost:
       )
     return host_ps, launch_ps, fixed_ps, prefill_ps, decode_ps
 
-  def _decode_run(self, seqs: int, piece: Piece) -> tuple[Segment, ...]:
+  def _decode_run(
+      self, seqs: int, steps: int, context: int, growth: int
+  ) -> tuple[Segment, ...]:
+    """Of one piece: its steps, positions in the first, and more in each."""
     host_ps, launch_ps, fixed_ps, math_ps, hbm_ps = self._decode_ps(seqs)
     math_token_ps, hbm_token_ps = self._context_ps
-    steps, context, growth = piece
     begin_ps = host_ps + fixed_ps
     lines = (
         (host_ps + launch_ps, 0),

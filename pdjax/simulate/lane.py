@@ -31,27 +31,34 @@ class LaneRun:
   copies_after: int = 0
   """The steps that the last copies follow, and the time of these copies."""
   copies_ps: int = 0
-  _true_end: int = dataclasses.field(init=False)
-  """Steps after which it ends at the latest, whatever is granted.
+  steps: int = dataclasses.field(init=False)
+  """Steps until the run ends: the grant, or the first true end.
 
   Steps dispatched ahead of the first true end of a request are still taken:
   they make tokens for the others, and none for the one that has ended.
   """
+  ends_ps: int = dataclasses.field(init=False)
+  """When the last of these steps is over."""
+  _first_end: int = dataclasses.field(init=False)
+  """Steps after which a request comes to its true end."""
 
   def __post_init__(self):
-    first = min([left for _, left in self.left_tokens], default=self.granted)
-    self._true_end = first + self.ahead
+    lefts = [left for _, left in self.left_tokens]
+    self._first_end = min(lefts) if lefts else self.granted
+    self.grant(self.granted)
 
-  @property
-  def steps(self) -> int:
-    """Steps until the run ends: the grant, or the first true end."""
-    return min(self.granted, self._true_end)
+  def grant(self, steps: int) -> None:
+    """Lets it take so many steps in all."""
+    self.granted = steps
+    self.steps = min(steps, self._first_end + self.ahead)
+    self.ends_ps = self.boundary_ps(self.steps)
 
   @property
   def over_ps(self) -> int:
     """When the worker is done with it and with its copies."""
-    after = self.copies_ps if self.copies_after == self.steps else 0
-    return self.boundary_ps(self.steps) + after
+    if self.copies_ps and self.copies_after == self.steps:
+      return self.ends_ps + self.copies_ps
+    return self.ends_ps
 
   def boundary_ps(self, steps: int) -> int:
     """When the first `steps` steps are over."""
@@ -77,20 +84,17 @@ class LaneRun:
     begins_ps = self.boundary_ps(after) + self.copies_ps
     self.copies_ps += copy_ps
     self.segments = lengthened(self.segments, after, copy_ps)
+    self.ends_ps = self.boundary_ps(self.steps)
     return begins_ps + copy_ps
 
   def ended(self) -> StepEnded:
     """The event of its end, as things stand."""
-    steps = self.steps
+    step, steps, finished = self.step, self.steps, ()
+    if self._first_end <= steps:
+      finished = tuple([told for told in self.left_tokens if told[1] <= steps])
     return StepEnded(
-        at_ps=self.boundary_ps(steps),
-        worker=self.step.worker,
-        lane=self.step.lane,
-        run=self.step.run,
-        started_ps=self.started_ps,
-        steps=steps,
-        segments=first_steps(self.segments, steps),
-        finished=tuple([told for told in self.left_tokens if told[1] <= steps]),
+        self.ends_ps, step.worker, step.lane, step.run, self.started_ps, steps,
+        first_steps(self.segments, steps), finished,
     )
 
 

@@ -84,7 +84,7 @@ def test_a_copy_after_the_last_step_delays_only_what_follows():
 def test_a_cut_run_still_does_the_copy_that_follows_it():
   lane = Lane(run=run_of())
   assert lane.copy(115, True, 100) == 220
-  lane.run.granted = 2
+  lane.run.grant(2)
   assert token_times(lane.run.ended()) == [110, 120]
   lane.clear()
   assert lane.free_ps == 220
