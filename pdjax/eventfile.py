@@ -50,7 +50,9 @@ SCHEMA = pa.schema(
         ),
         *(
             pa.field(name, WORD)
-            for name in ("stage", "failure", "resource", "reason", "role")
+            for name in (
+                "stage", "failure", "fault", "resource", "reason", "role",
+            )
         ),
     ],
     metadata={"pdjax.events": str(ev.FORMAT_VERSION)},

@@ -22,7 +22,7 @@ from pdjax.eventcolumns import Block, columns_of, joined
 from pdjax.request import Request
 from pdjax.segments import Segment
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 
 # Events. -------------------------------------------------------------------
@@ -75,6 +75,8 @@ class TransferEnded:
   request: int
   moved_bytes: int
   failure: str = ""
+  fault: str = ""
+  """What was done to it on purpose (`pdjax.faults`); no scheduler looks."""
 
 
 @entry
@@ -103,7 +105,10 @@ class Woke:
 
 @entry
 class WorkerLost:
-  """A worker is gone with every page it held."""
+  """A worker is gone with every page it held, and with the step under way.
+
+  Steps of a run that were over come before, as a `StepEnded` of their own.
+  """
 
   at_ps: int
   worker: int
@@ -239,6 +244,13 @@ class Preempt:
 
 
 @entry
+class Restart:
+  """Drops a request's pages wherever it has any: it is to be routed anew."""
+
+  request: int
+
+
+@entry
 class Release:
   """Gives back pages reserved for a request on a worker."""
 
@@ -292,6 +304,7 @@ Command = (
     | Interrupt
     | Transfer
     | Preempt
+    | Restart
     | Release
     | Reject
     | Abort
@@ -338,7 +351,15 @@ class Settled:
   steps: int
 
 
-Mark = Blocked | Unblocked | Settled
+@entry
+class Displaced:
+  """A request has lost its pages with its worker: it is to be routed anew."""
+
+  request: int
+  worker: int
+
+
+Mark = Blocked | Unblocked | Settled | Displaced
 MARKS: tuple[type, ...] = typing.get_args(Mark)
 
 Entry = Event | Command | Mark

@@ -17,6 +17,8 @@ MAX_TOKENS = 10**9
 MAX_SECONDS = 10**9
 MAX_WORKERS = 1024
 MAX_SEED = 2**32 - 1
+HARMS = ("drop", "delay", "corrupt", "slow")
+"""What `faults` can do to a share of the transfers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +81,20 @@ RANGES: dict[str, Range] = {
     "slo.tpot_s": LIMIT_S,
     "slo.unloaded_s": LIMIT_S,
     "slo.attainment": Range(0, 1, above=True),
+    "faults.events.at_s": Range(0, MAX_SECONDS),
+    "faults.events.request": Range(0, 10**9),
+    "faults.events.worker": Range(0, MAX_WORKERS - 1),
+    "faults.events.down_s": Range(0, MAX_SECONDS),
+    "faults.events.times": Range(1, 10**6),
+    **{f"faults.{name}_share": Range(0, 1) for name in HARMS},
+    "faults.delay_s": LIMIT_S,
+    "faults.slow_factor": Range(1, 10**6, above=True),
+    "faults.worker_up_s": Range(1e-6, MAX_SECONDS),
+    "faults.worker_down_s": Range(1e-6, MAX_SECONDS),
+    "faults.seed": _SEED,
+    "faults.retries": Range(0, 1000),
+    "faults.backoff_s": Range(0, MAX_SECONDS),
+    "faults.wait_s": LIMIT_S,
     "sampling.temperature": Range(0, 100),
     "sampling.top_k": Range(0, 10**6),
     "sampling.top_p": Range(0, 1, above=True),

@@ -12,6 +12,7 @@ from typing import Any
 
 from pdjax import config
 from pdjax.config import RoleChange, Run, TransferPlan, parse_split
+from pdjax.ranges import HARMS
 from pdjax.unknown import UNKNOWN, Withheld, known
 from pdjax.window import lasting
 
@@ -59,6 +60,16 @@ def _users(run: Run) -> bool:
 
 def _moves_pages(run: Run) -> bool:
   return _users(run) or run.strategy.kind in config.HANDING_OVER
+
+
+def _may_fail_transfer(run: Run) -> bool:
+  """Whether a transfer may fail: dropped, with its worker, or found damaged."""
+  plan = run.strategy.transfer
+  return _moves_pages(run) and (
+      run.faults.hits_transfers("dropped")
+      or run.faults.loses_workers
+      or bool(plan and plan.verify)
+  )
 
 
 def _caches_prefixes(run: Run) -> bool:
@@ -200,10 +211,61 @@ _READS = (
             "engine.kernels",
             "engine.max_programs", "engine.verify_tokens",
             "engine.device_flops_per_s", "engine.device_bytes_per_s",
-            "strategy.transfer.verify",
         ),
         _measured,
         "the simulator computes no tokens and uses no devices",
+    ),
+    _Reads(
+        ("strategy.transfer.verify",),
+        lambda run: _measured(run) or run.faults.hits_transfers("corrupted"),
+        "the simulator moves no bytes, and no fault damages any",
+    ),
+    _Reads(
+        tuple(f"faults.{harm}_share" for harm in HARMS),
+        _moves_pages,
+        "only disaggregation has transfers",
+    ),
+    _Reads(
+        ("faults.delay_s",),
+        lambda run: run.faults.hits_transfers("delayed"),
+        "no fault delays a transfer",
+    ),
+    _Reads(
+        ("faults.slow_factor",),
+        lambda run: run.faults.hits_transfers("slowed"),
+        "no fault slows a transfer",
+    ),
+    _Reads(
+        ("faults.worker_down_s",),
+        lambda run: run.faults.worker_up_s is not None,
+        "faults.worker_up_s draws no loss of a worker",
+    ),
+    _Reads(
+        ("faults.seed",),
+        lambda run: run.faults.draws,
+        "nothing of the faults is drawn",
+    ),
+    _Reads(
+        ("faults.recovery", "faults.retries"),
+        lambda run: _may_fail_transfer(run) or run.faults.loses_workers,
+        "no fault is there to recover from",
+    ),
+    _Reads(
+        ("faults.retries",),
+        lambda run: run.faults.recovery != "fail",
+        "faults.recovery='fail' recovers nothing",
+    ),
+    _Reads(
+        ("faults.backoff_s",),
+        lambda run: (
+            run.faults.recovery == "retry" and _may_fail_transfer(run)
+        ),
+        "no failed transfer is sent again",
+    ),
+    _Reads(
+        ("faults.wait_s",),
+        lambda run: run.faults.loses_workers,
+        "no fault takes a worker",
     ),
     _Reads(
         ("model.weights",),

@@ -52,7 +52,7 @@ class State(enum.Enum):
   """Where a request is in its life."""
 
   ARRIVED = "arrived"
-  """Known, not yet routed to a worker."""
+  """Known, not routed to a worker: not yet, or not again."""
   WAITING = "waiting"
   """In a worker's queue; holds no page there."""
   PREFILL = "prefill"
@@ -81,15 +81,15 @@ class Progress:
   worker: int | None = None
   """Where it waits, computes or decodes; the source while in transfer."""
   target_tokens: int = 0
-  """Tokens to prefill: the prompt, and after a preemption also the answer."""
+  """Tokens to prefill: the prompt, and after a loss of pages the answer."""
   computed_tokens: int = 0
   """Tokens whose keys and values are in this worker's pages."""
   generated_tokens: int = 0
   preemptions: int = 0
   recomputed_tokens: int = 0
-  """Lost by preemptions, and not found again in a prefix cache."""
+  """Whose pages were taken or lost, and not found in a prefix cache again."""
   lost_tokens: int = 0
-  """By the last preemption; 0 once it is admitted again."""
+  """With the last pages it had; 0 once it is admitted again."""
   reused_tokens: int = 0
   """Tokens found in the cache of its worker when it was last admitted."""
   pages: dict[int, list[int]] = dataclasses.field(default_factory=dict)
@@ -107,6 +107,8 @@ class Progress:
   spoilt: bool = False
   """One of them failed: what its target has goes back when all are over."""
   failed_transfers: int = 0
+  losses: int = 0
+  """Times that it lost its pages with a worker."""
   fate: State | None = None
   """How it ends as soon as its step and its transfers are over."""
   id: int = dataclasses.field(init=False)
@@ -133,6 +135,18 @@ class Progress:
   def busy(self) -> bool:
     """Whether a step or a transfer of it is under way."""
     return self.step is not None or bool(self.flying)
+
+  @property
+  def faults(self) -> int:
+    """That have hit it so far."""
+    return self.failed_transfers + self.losses
+
+  def forget_pages(self) -> None:
+    """Its pages are gone: prompt and answer so far are computed again."""
+    self.lost_tokens = self.computed_tokens
+    self.recomputed_tokens += self.lost_tokens
+    self.computed_tokens = 0
+    self.target_tokens = self.request.prompt_tokens + self.generated_tokens
 
   @property
   def ended(self) -> bool:

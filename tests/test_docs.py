@@ -86,6 +86,9 @@ def schema_fields(
     if path == "cluster.pools":
       pool = config.Pool(role="C", count=1)
       yield from schema_fields(config.Pool, pool, path + ".")
+    if path == "faults.events":
+      fault = config.Fault(kind="cancelled")
+      yield from schema_fields(config.Fault, fault, path + ".")
 
 
 def docstrings_of(section: type) -> dict[str, str]:
@@ -103,7 +106,9 @@ def docstrings_of(section: type) -> dict[str, str]:
 
 def shown(path: str, default: object) -> str:
   """A default as the table has it."""
-  if path in ("cluster.pools.role", "cluster.pools.count"):
+  if path in (
+      "cluster.pools.role", "cluster.pools.count", "faults.events.kind"
+  ):
     return "must be said"
   if isinstance(default, str):
     return f"`{default}`"

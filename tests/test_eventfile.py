@@ -38,7 +38,9 @@ ENTRIES: tuple[ev.Entry, ...] = (
     ev.Interrupt(0, 1),
     ev.Transfer(0, 0, 1, (0, 4), transfer=0),
     ev.Transfer(0, 0, 1, (2, 4), (8, 16), 1),
+    ev.TransferEnded(9, 2, 3, 2**40, "", "corrupted"),
     ev.Preempt(0),
+    ev.Restart(0),
     ev.Release(0, 1),
     ev.Reject(0, "too long"),
     ev.Abort(0, ""),
@@ -48,6 +50,7 @@ ENTRIES: tuple[ev.Entry, ...] = (
     ev.Blocked(0, 1, "pages"),
     ev.Unblocked(0),
     ev.Settled(0, 1, 2, 3),
+    ev.Displaced(0, 1),
 )
 
 

@@ -17,7 +17,7 @@ TELLS = {"unknown", "fieldtypes", "inputfile", "userscode"}
 """What says in words what is wrong with a value, a file, a user's code."""
 BASE = {
     "config", "layout", "request", "entry", "segments", "eventcolumns",
-    "events", "clients", "window",
+    "events", "clients", "window", "faults",
     *TELLS,
 }
 SIZES = {"dtypes", "models.spec", "models.presets", "models.sizes", "memory"}
@@ -42,13 +42,14 @@ ALLOWED: dict[str, set[str]] = {
     "events": {"entry", "eventcolumns", "request", "segments"},
     "clients": {"events"},
     "window": {"config"},
+    "faults": {"config", "events", "request"},
     "unknown": set(),
     "fieldtypes": {"unknown"},
     "inputfile": {"fieldtypes"},
     "userscode": {"config"},
     "schema": {"config", *TELLS},
     "literals": {"config", "schema", *TELLS},
-    "reads": {"config", "window", *TELLS},
+    "reads": {"config", "ranges", "window", *TELLS},
     "ranges": {"config", *TELLS},
     "checks": {"config", "ranges", "reads", *TELLS},
     "eventcolumns": {"entry", "request", "segments"},
@@ -107,7 +108,8 @@ ALLOWED: dict[str, set[str]] = {
 
 JAX_FREE = {
     "config", "layout", "dtypes", "request", "entry", "segments", "events",
-    "clients", "window", "eventcolumns", "eventfile", *TELLS, "schema",
+    "clients", "window", "faults", "eventcolumns", "eventfile", *TELLS,
+    "schema",
     "literals", "reads", "ranges", "checks", *POOLS, "models.rope",
     "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",

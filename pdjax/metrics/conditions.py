@@ -64,6 +64,7 @@ def conditions(
           "slo": slo_words(run.slo),
           "first_token_anchor": _anchor(run),
           "prefix_cache": _prefix_cache(run.strategy),
+          "faults": _faults(run),
           **{name: workload.get(name) for name in _WORKLOAD_CONTRACT},
       },
       "design": {
@@ -124,6 +125,21 @@ def _prefix_cache(strategy: config.Strategy) -> str:
   """Its policy, and its state when the run begins."""
   on = "empty at the start; the page unused for longest goes first"
   return on if strategy.prefix_cache else "off"
+
+
+def _faults(run: config.Run) -> dict[str, Any] | None:
+  """What goes wrong on purpose, and how requests recover."""
+  if not run.faults.anything:
+    return None
+  return _lists(dataclasses.asdict(run.faults))
+
+
+def _lists(value: Any) -> Any:
+  if isinstance(value, dict):
+    return {key: _lists(item) for key, item in value.items()}
+  if isinstance(value, (tuple, list)):
+    return [_lists(item) for item in value]
+  return value
 
 
 def _anchor(run: config.Run) -> str | None:

@@ -114,7 +114,7 @@ class Journal:
   finished_tokens: np.ndarray
   """Tokens a row made in its last run; -1 where it did not finish."""
   drops: Marks
-  """Preemptions: the pages are gone."""
+  """The pages are gone: by a preemption (`flag` 0) or a fault (1)."""
   blocks: Blocks
   moves: Moves
   reuses: Marks
@@ -142,7 +142,11 @@ def read_journal(log: ev.Log) -> Journal:
       runs=_runs(ended, step["place"][ran]),
       members=_members(step, ran, requests),
       finished_tokens=_finished(ended, requests),
-      drops=Marks.read(log.columns(ev.Preempt), requests),
+      drops=_marks(
+          Marks.read(log.columns(ev.Preempt), requests),
+          Marks.read(log.columns(ev.Restart), requests, 1),
+          Marks.read(log.columns(ev.Displaced), requests, 1),
+      ),
       blocks=read_blocks(
           log.noted(ev.Blocked, ev.Unblocked), requests.rows, log.end_ps
       ),
@@ -176,10 +180,14 @@ def _refusals(log: ev.Log, requests: Requests) -> Marks:
       log.columns, (ev.Reject, ev.Abort, ev.Fail)
   )
   late = np.isin(failed["request"], log.columns(ev.Deadline)["request"])
-  marks = [
+  return _marks(
       Marks.read(rejected, requests), Marks.read(aborted, requests, 1),
       Marks.read(failed, requests, 2 + late),
-  ]
+  )
+
+
+def _marks(*marks: Marks) -> Marks:
+  """Marks of several kinds in the log's order."""
   each = [
       np.concatenate([getattr(mark, field.name) for mark in marks])
       for field in dataclasses.fields(Marks)

@@ -9,7 +9,7 @@ shortens the run. So a run of r steps admits exactly what r single steps would.
 import bisect
 from collections.abc import Callable, Iterable, Iterator
 
-from pdjax.events import Blocked, Log, Settled, Unblocked
+from pdjax.events import Blocked, Displaced, Log, Settled, Unblocked
 from pdjax.request import Progress
 from pdjax.schedule.worker import Run, Worker
 
@@ -95,6 +95,10 @@ class Admission:
     """Notes that a request goes on, if it was blocked."""
     if self._blocked and self._blocked.pop(progress.id, None):
       self._log.append(self.now_ps, Unblocked(progress.id))
+
+  def displaced(self, progress: Progress, worker: Worker) -> None:
+    """Notes that a request has lost its pages with its worker."""
+    self._log.append(self.now_ps, Displaced(progress.id, worker.id))
 
   def blocked_on(self, request: int) -> list[Blocked]:
     """What a request has been found to lack since it last went on."""

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
-from pdjax.events import Arrived, Command, Event, Route
-from pdjax.request import Request
-from pdjax.schedule.placement import Disaggregated
+from pdjax.events import Command, Event, Route
+from pdjax.request import Progress
+from pdjax.schedule.placement import Disaggregated, place_each
+from pdjax.schedule.recovery import Recovery
 from pdjax.schedule.routing import Router
 from pdjax.schedule.worker import Worker
 from pdjax.schedule.world import World
@@ -29,32 +30,39 @@ class Conditional:
       decode_router: Router,
       most_tokens: int,
       cached_share: float | None = None,
+      recovery: Recovery | None = None,
   ):
     self._decode_router = decode_router
-    self._apart = Disaggregated(prefill_router, decode_router)
+    self._recovery = recovery or Recovery()
+    self._apart = Disaggregated(
+        prefill_router, decode_router, recovery=self._recovery
+    )
     self._most_tokens, self._cached_share = most_tokens, cached_share
 
   def place(self, event: Event, world: World) -> Iterable[Command]:
-    if isinstance(event, Arrived):
-      request = event.request
-      target = self._target(request, world)
-      if target and self._stays(request, target):
-        return (Route(request.id, target.id),)
-    return self._apart.place(event, world)
+    return place_each(event, world, self._recovery, self._placed)
+
+  def _placed(self, progress: Progress, world: World) -> Iterable[Command]:
+    target = self._target(progress, world)
+    if target and self._stays(progress, target):
+      self._recovery.found(progress)
+      return (Route(progress.id, target.id),)
+    return self._apart.placed(progress, world)
 
   def move(self, world: World) -> Iterable[Command]:
     return self._apart.move(world)
 
-  def _target(self, request: Request, world: World) -> Worker | None:
-    able = world.able(world.with_role("D"), request)
-    if not able:
-      return None
-    return self._decode_router.rank(world.progress[request.id], able)[0]
+  def _target(self, progress: Progress, world: World) -> Worker | None:
+    able = world.able(world.with_role("D"), progress.request)
+    return self._decode_router.rank(progress, able)[0] if able else None
 
-  def _stays(self, request: Request, target: Worker) -> bool:
-    cached_tokens = target.cached_prefix_tokens(request)
-    if request.prompt_tokens - cached_tokens <= self._most_tokens:
+  def _stays(self, progress: Progress, target: Worker) -> bool:
+    """What it lost counts as prompt."""
+    tokens = progress.target_tokens
+    pages = target.cached_pages(progress.request, tokens)
+    cached_tokens = len(pages) * target.spec.page_tokens
+    if tokens - cached_tokens <= self._most_tokens:
       return True
     if self._cached_share is None:
       return False
-    return cached_tokens >= self._cached_share * request.prompt_tokens
+    return cached_tokens >= self._cached_share * tokens

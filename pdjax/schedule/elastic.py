@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pdjax.config import RoleChange
 from pdjax.events import Command, Event, Relabel, Wake, Woke
 from pdjax.schedule.placement import Disaggregated
+from pdjax.schedule.recovery import Recovery
 from pdjax.schedule.routing import Router
 from pdjax.schedule.worker import Worker
 from pdjax.schedule.world import World
@@ -27,13 +28,20 @@ class Elastic:
   ours.
 
   A worker changes empty, and only where its role keeps another with as large a
-  pool: so no role is ever empty, and nobody's hand-off loses its place.
+  pool: so no role is emptied, and nobody's hand-off loses its place. One that
+  is lost while it drains does not change.
   """
 
   def __init__(
-      self, prefill_router: Router, decode_router: Router, rule: RoleChange
+      self,
+      prefill_router: Router,
+      decode_router: Router,
+      rule: RoleChange,
+      recovery: Recovery | None = None,
   ):
-    self._apart = Disaggregated(prefill_router, decode_router, self._serving)
+    self._apart = Disaggregated(
+        prefill_router, decode_router, self._serving, recovery
+    )
     self._queue_tokens = rule.queue_tokens
     self._window_ps = round(rule.window_s * PS_PER_S)
     self._pause_ps = round(rule.pause_s * PS_PER_S)
@@ -58,7 +66,8 @@ class Elastic:
 
   def _serving(self, world: World, role: str) -> list[Worker]:
     """Workers of a role that take more work."""
-    return [w for w in world.with_role(role) if w.id != self._draining]
+    workers = world.with_role(role)
+    return [w for w in workers if w.id != self._draining] or workers
 
   def _watch(self, world: World) -> Iterable[Command]:
     """Notes since when a role lacks workers, and asks to be woken."""
@@ -87,6 +96,10 @@ class Elastic:
       self._draining, self._lacking = worker.id, None
 
   def _change(self, worker: Worker, world: World) -> Iterator[Command]:
+    others = world.with_role(worker.role)
+    if worker.lost or not _has_a_like(worker, others):
+      self._draining = None
+      return
     if worker.waiting or worker.num_seqs or any(worker.runs):
       return
     self._draining = None

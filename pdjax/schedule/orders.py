@@ -8,6 +8,7 @@ from typing import Any
 
 from pdjax import events as ev
 from pdjax.request import Progress, State
+from pdjax.schedule import losses
 from pdjax.schedule.checked import IllegalCommand, checked
 from pdjax.schedule.worker import Run, Worker
 
@@ -29,7 +30,8 @@ def _route(world: World, command: ev.Route) -> None:
   progress = _live(world, command, command.request)
   if progress.state is not State.ARRIVED:
     raise _illegal(command, "already routed")
-  worker = world.workers[command.worker]
+  worker = _up(world, command, command.worker)
+  del world.unrouted[progress.id]
   progress.state, progress.worker = State.WAITING, worker.id
   worker.enqueue(progress)
   world.touched.add(worker.id)
@@ -37,7 +39,7 @@ def _route(world: World, command: ev.Route) -> None:
 
 def _reserve(world: World, command: ev.Reserve) -> ev.Reserve:
   progress = _live(world, command, command.request)
-  worker = world.workers[command.worker]
+  worker = _up(world, command, command.worker)
   if command.pages <= 0:
     raise _illegal(command, "no pages")
   if worker.id in progress.pages:
@@ -87,7 +89,7 @@ def _admit(worker: Worker, progress: Progress, cached_tokens: int) -> None:
 
 
 def _step(world: World, command: ev.Step) -> ev.Step:
-  worker = world.workers[command.worker]
+  worker = _up(world, command, command.worker)
   if worker.runs[command.lane] is not None:
     raise _illegal(command, "lane is busy")
   members = command.decode
@@ -173,9 +175,8 @@ def _transfer(world: World, command: ev.Transfer) -> ev.Transfer:
     raise _illegal(command, "it is given up")
   if progress.worker != command.source:
     raise _illegal(command, "not its source")
-  source, target = (
-      world.workers[command.source], world.workers[command.target],
-  )
+  source = world.workers[command.source]
+  target = _up(world, command, command.target)
   ready = source.ready_pages(progress)
   first, end = command.pages
   if first != progress.sent_pages or not first < end <= ready:
@@ -205,14 +206,18 @@ def _preempt(world: World, command: ev.Preempt) -> None:
   for index in list(progress.pages):
     world.drop(progress, world.workers[index])
   progress.preemptions += 1
-  progress.lost_tokens = progress.computed_tokens
-  progress.recomputed_tokens += progress.lost_tokens
-  progress.computed_tokens = 0
-  progress.target_tokens = (
-      progress.request.prompt_tokens + progress.generated_tokens
-  )
+  progress.forget_pages()
   progress.state = State.WAITING
   worker.enqueue(progress)
+
+
+def _restart(world: World, command: ev.Restart) -> None:
+  progress = _live(world, command, command.request)
+  if not progress.pages:
+    raise _illegal(command, "holds no pages")
+  if progress.busy:
+    raise _illegal(command, "its pages are in use")
+  losses.restart(world, progress)
 
 
 def _release(world: World, command: ev.Release) -> None:
@@ -240,7 +245,7 @@ def _give_up(world: World, command: ev.Abort | ev.Fail) -> None:
 
 
 def _relabel(world: World, command: ev.Relabel) -> None:
-  world.relabel(world.workers[command.worker], command.role)
+  world.relabel(_up(world, command, command.worker), command.role)
 
 
 def _wake(world: World, command: ev.Wake) -> None:
@@ -253,6 +258,13 @@ def _live(world: World, command: ev.Command, request: int) -> Progress:
   if progress is None or progress.ended:
     raise _illegal(command, "no such request, or it has ended")
   return progress
+
+
+def _up(world: World, command: ev.Command, index: int) -> Worker:
+  worker = world.workers[index]
+  if worker.lost:
+    raise _illegal(command, f"worker {index} is lost")
+  return worker
 
 
 def _ready(
@@ -278,6 +290,7 @@ _ORDERS: dict[type, Callable[[World, Any], ev.Command | None]] = {
     ev.Reserve: _reserve,
     ev.Interrupt: _interrupt,
     ev.Preempt: _preempt,
+    ev.Restart: _restart,
     ev.Release: _release,
     ev.Reject: _reject,
     ev.Abort: _give_up,

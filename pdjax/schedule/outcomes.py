@@ -8,6 +8,7 @@ from typing import Any
 
 from pdjax import events as ev
 from pdjax.request import Progress, State
+from pdjax.schedule import losses
 from pdjax.schedule.worker import Run, Worker
 
 if typing.TYPE_CHECKING:
@@ -20,10 +21,7 @@ def apply(world: World, event: ev.Event) -> None:
   Raises:
     ValueError: the event does not fit the world.
   """
-  outcome = _OUTCOMES.get(type(event))
-  if outcome is None:
-    raise ValueError(f"no rule for {event}")
-  outcome(world, event)
+  _OUTCOMES[type(event)](world, event)
 
 
 def _progress(world: World, event: ev.TransferProgressed) -> None:
@@ -45,10 +43,29 @@ def _arrive(world: World, event: ev.Arrived) -> None:
   request = event.request
   if request.id in world.progress:
     raise ValueError(f"request {request.id} arrived twice")
-  world.progress[request.id] = Progress(
-      request, target_tokens=request.prompt_tokens
-  )
+  progress = Progress(request, target_tokens=request.prompt_tokens)
+  world.progress[request.id] = world.unrouted[request.id] = progress
   world.unfinished += 1
+
+
+def _lose(world: World, event: ev.WorkerLost) -> None:
+  worker = _worker(world, event)
+  if worker.lost:
+    raise ValueError(f"{event}: it is lost already")
+  losses.lose(world, worker)
+
+
+def _come_back(world: World, event: ev.WorkerBack) -> None:
+  worker = _worker(world, event)
+  if not worker.lost:
+    raise ValueError(f"{event}: it was not lost")
+  world.lose(worker, False)
+
+
+def _worker(world: World, event: ev.WorkerLost | ev.WorkerBack) -> Worker:
+  if 0 <= event.worker < len(world.workers):
+    return world.workers[event.worker]
+  raise ValueError(f"{event}: no such worker")
 
 
 def _end_step(world: World, event: ev.StepEnded) -> None:
@@ -128,15 +145,20 @@ def _end_transfer(world: World, event: ev.TransferEnded) -> None:
       _lose_place(world, progress, target)
     elif progress.state is State.TRANSFER:
       _hand_off(world, progress, target)
-  if progress.fate:
+  if progress.fate and not progress.ended:
     world.close(progress, progress.fate)
 
 
 def _lose_place(world: World, progress: Progress, target: Worker) -> None:
   """What has come of it is worth nothing without what has not."""
+  source = world.workers[typing.cast(int, progress.worker)]
+  if target.inbound.pop(progress.id, None):
+    world.give_back(progress, target)
+  progress.target, progress.sent_pages, progress.spoilt = None, 0, False
+  if source.id not in progress.pages:
+    losses.displace(world, progress, source)
+    return
   progress.failed_transfers += 1
-  del target.inbound[progress.id]
-  world.give_back(progress, target)
   if progress.state is not State.PREFILL:
     progress.state = State.HANDOFF
     world.handoffs[progress.id] = progress
@@ -144,7 +166,8 @@ def _lose_place(world: World, progress: Progress, target: Worker) -> None:
 
 def _hand_off(world: World, progress: Progress, target: Worker) -> None:
   """All of its cache is at its target."""
-  world.leave(progress, world.workers[typing.cast(int, progress.worker)])
+  if progress.worker in progress.pages:  # else it has been lost since
+    world.leave(progress, world.workers[progress.worker])
   del target.inbound[progress.id]
   progress.target, progress.sent_pages = None, 0
   target.remember(progress, 0, progress.computed_tokens)
@@ -160,6 +183,8 @@ _OUTCOMES: dict[type, Callable[[World, Any], None]] = {
     ev.TransferProgressed: _progress,
     ev.Cancelled: _give_up,
     ev.Deadline: _give_up,
+    ev.WorkerLost: _lose,
+    ev.WorkerBack: _come_back,
     ev.Woke: _wake,
 }
 """What each kind of event does to the world."""

@@ -5,7 +5,6 @@ from typing import Protocol
 
 from pdjax.events import (
   Abort,
-  Arrived,
   Cancelled,
   Command,
   Deadline,
@@ -16,21 +15,24 @@ from pdjax.events import (
   Reserve,
   Route,
   Transfer,
+  TransferEnded,
+  WorkerLost,
 )
 from pdjax.request import Progress
+from pdjax.schedule.recovery import Recovery
 from pdjax.schedule.routing import Router
 from pdjax.schedule.worker import Worker
 from pdjax.schedule.world import World
 
-TRANSFER_TRIES = 3
-"""A request whose transfers all failed, this many in a row, has failed."""
+UNTOWARD = (Cancelled, Deadline, TransferEnded, WorkerLost)
+"""Events after which a request may not go on as it would have."""
 
 
 class Placement(Protocol):
   """Moves requests to workers and between them."""
 
   def place(self, event: Event, world: World) -> Iterable[Command]:
-    """Routes what has just arrived."""
+    """Routes what has arrived or lost its worker; ends what is given up."""
     ...
 
   def move(self, world: World) -> Iterable[Command]:
@@ -41,13 +43,17 @@ class Placement(Protocol):
 class Colocated:
   """A request prefills and decodes on the one worker it is routed to."""
 
-  def __init__(self, router: Router):
+  def __init__(self, router: Router, recovery: Recovery | None = None):
     self._router = router
+    self._recovery = recovery or Recovery()
 
   def place(self, event: Event, world: World) -> Iterable[Command]:
-    if isinstance(event, Arrived):
-      return (route(event, world, world.workers, self._router),)
-    return end_unwanted(event, world)
+    return place_each(event, world, self._recovery, self._placed)
+
+  def _placed(self, progress: Progress, world: World) -> Iterable[Command]:
+    return routed(
+        progress, world, world.up, "PDC", self._router, self._recovery
+    )
 
   def move(self, world: World) -> Iterable[Command]:
     return ()
@@ -58,9 +64,9 @@ class Disaggregated:
 
   DistServe (OSDI'24), Splitwise (ISCA'24). The decode worker is chosen when the
   prefill is done. A hand-off that finds no room waits on P and holds its pages
-  there; later ones may pass it. A transfer that failed is tried again. A
-  request of one token ends on P. A hand-off waits for whoever is in D's queue
-  and came before it, so none starves.
+  there; later ones may pass it. A request of one token ends on P. A hand-off
+  waits for whoever is in D's queue and came before it, so none starves. Who
+  loses its pages prefills on P again, prompt and answer so far.
   """
 
   def __init__(
@@ -68,35 +74,46 @@ class Disaggregated:
       prefill_router: Router,
       decode_router: Router,
       serving: Callable[[World, str], list[Worker]] = World.with_role,
+      recovery: Recovery | None = None,
   ):
     """`serving` gives the workers of a role that take new work."""
+    self._recovery = recovery or Recovery()
     self._prefill_router = prefill_router
     self._decode_router = decode_router
     self._serving = serving
 
   def place(self, event: Event, world: World) -> Iterable[Command]:
-    if not isinstance(event, Arrived):
-      return end_unwanted(event, world)
-    request = event.request
-    if not world.able(self._serving(world, "D"), request):
-      return (Reject(request.id, "longer than every D worker's pool"),)
-    workers = self._serving(world, "P")
-    return (route(event, world, workers, self._prefill_router),)
+    return place_each(event, world, self._recovery, self.placed)
+
+  def placed(self, progress: Progress, world: World) -> Iterable[Command]:
+    """Routes one request to a P worker."""
+    if not world.able(self._serving(world, "D"), progress.request):
+      if not lost_able(progress, world, "D"):
+        return (refused(progress, "D worker's"),)
+    return routed(
+        progress, world, self._serving(world, "P"), "P", self._prefill_router,
+        self._recovery,
+    )
 
   def move(self, world: World) -> Iterable[Command]:
     return self._hand_offs(world) if world.handoffs else ()
 
   def _hand_offs(self, world: World) -> Iterator[Command]:
     for progress in list(world.handoffs.values()):
-      if progress.failed_transfers == TRANSFER_TRIES:
-        yield Fail(progress.id, f"{TRANSFER_TRIES} transfers failed")
+      if not self._recovery.may_send(progress, world):
         continue
-      target = self._target(progress, world)
+      able = world.able(self._serving(world, "D"), progress.request)
+      if not able:
+        yield from self._recovery.strand(progress, world, "D worker")
+        continue
+      self._recovery.found(progress)
+      target = self._target(progress, able, world)
       if target:
         yield from hand_off(progress, target)
 
-  def _target(self, progress: Progress, world: World) -> Worker | None:
-    able = world.able(self._serving(world, "D"), progress.request)
+  def _target(
+      self, progress: Progress, able: list[Worker], world: World
+  ) -> Worker | None:
     for worker in self._decode_router.rank(progress, able):
       if not _before(progress, worker) and world.admits(worker, progress):
         return worker
@@ -107,6 +124,30 @@ def _before(progress: Progress, worker: Worker) -> bool:
   """Whether the head of a worker's queue came before a request."""
   queue = worker.waiting
   return bool(queue) and queue[0].priority < progress.priority
+
+
+def place_each(
+    event: Event,
+    world: World,
+    recovery: Recovery,
+    place_one: Callable[[Progress, World], Iterable[Command]],
+) -> Iterable[Command]:
+  """Answers what went wrong, then places each request that is to be routed."""
+  if not world.unrouted and type(event) not in UNTOWARD:
+    return ()
+  return _placed_each(event, world, recovery, place_one)
+
+
+def _placed_each(
+    event: Event,
+    world: World,
+    recovery: Recovery,
+    place_one: Callable[[Progress, World], Iterable[Command]],
+) -> Iterator[Command]:
+  yield from end_unwanted(event, world)
+  yield from recovery.answer(event, world)
+  for progress in list(world.unrouted.values()):
+    yield from place_one(progress, world)
 
 
 def end_unwanted(event: Event, world: World) -> Iterable[Command]:
@@ -136,15 +177,38 @@ def interrupt(worker: Worker) -> Iterator[Command]:
       yield Interrupt(worker.id, lane)
 
 
-def route(
-    event: Arrived, world: World, workers: list[Worker], router: Router
-) -> Command:
-  """Routes an arrival to the best worker that could ever hold it."""
-  progress = world.progress[event.request.id]
-  able = world.able(workers, event.request)
+def routed(
+    progress: Progress,
+    world: World,
+    workers: list[Worker],
+    roles: str,
+    router: Router,
+    recovery: Recovery,
+) -> Iterable[Command]:
+  """Routes a request to the best of `workers` that could ever hold it.
+
+  They are those of `roles` that take work now; where none could hold it, it
+  waits for one that is lost.
+  """
+  able = world.able(workers, progress.request)
   if not able:
-    return Reject(progress.id, "longer than every worker's pool")
-  return Route(progress.id, router.rank(progress, able)[0].id)
+    if lost_able(progress, world, roles):
+      return recovery.strand(progress, world, "worker")
+    return (refused(progress, "worker's"),)
+  recovery.found(progress)
+  return (Route(progress.id, router.rank(progress, able)[0].id),)
+
+
+def lost_able(progress: Progress, world: World, roles: str) -> list[Worker]:
+  """Lost workers of `roles` that could hold a request."""
+  lost = [w for w in world.workers if w.lost and w.role in roles]
+  return world.able(lost, progress.request)
+
+
+def refused(progress: Progress, whose: str) -> Reject | Fail:
+  """No pool will ever hold a request."""
+  refuse = Fail if progress.faults else Reject
+  return refuse(progress.id, f"longer than every {whose} pool")
 
 
 def hand_off(progress: Progress, target: Worker) -> Iterator[Command]:

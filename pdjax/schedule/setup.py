@@ -33,6 +33,7 @@ from pdjax.schedule.policies import (
   head_joins,
   nobody_joins,
 )
+from pdjax.schedule.recovery import Recovery
 from pdjax.schedule.routing import router
 from pdjax.schedule.vllm import VllmV1
 from pdjax.schedule.worker import WorkerSpec
@@ -120,16 +121,19 @@ def placement_of(run: Run) -> Placement:
   """Colocated where the split has C workers only, else handing over."""
   strategy = run.strategy
   routers = router(strategy.router), router(strategy.router)
+  recovery = Recovery(run.faults)
   if strategy.kind == "conditional":
     most_tokens = strategy.local_prompt_tokens
     if most_tokens is None:
       most_tokens = LOCAL_PROMPT_TOKENS
-    return Conditional(*routers, most_tokens, strategy.local_prefix_share)
+    return Conditional(
+        *routers, most_tokens, strategy.local_prefix_share, recovery
+    )
   if strategy.kind == "elastic":
-    return Elastic(*routers, strategy.elastic or RoleChange())
+    return Elastic(*routers, strategy.elastic or RoleChange(), recovery)
   if any(pool.role == "P" for pool in pools_of(run)):
-    return Disaggregated(*routers)
-  return Colocated(routers[0])
+    return Disaggregated(*routers, recovery=recovery)
+  return Colocated(routers[0], recovery)
 
 
 def _users_policy(run: Run) -> Policy:

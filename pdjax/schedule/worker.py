@@ -93,6 +93,8 @@ class Worker:
   cache: PrefixCache | None
   """The pool again, if it keeps prefixes."""
   names: PageNames
+  lost: bool = False
+  """Gone until it is back with an empty pool; nobody may use it."""
   outstanding_tokens: int = 0
   """Prompt and answer tokens, so far, of all requests waiting or held here."""
   id: int = dataclasses.field(init=False)
@@ -108,11 +110,20 @@ class Worker:
   @classmethod
   def of(cls, spec: WorkerSpec, names: PageNames) -> "Worker":
     """A worker with an empty pool; `names` are those of all workers."""
-    cache = PrefixCache(spec.pool_pages) if spec.prefix_cache else None
+    pool, cache = _empty_pool(spec)
     return cls(
-        spec, spec.role, cache or PageAllocator(spec.pool_pages), deque(), {},
-        {}, {}, {}, [None] * spec.lanes, cache, names,
+        spec, spec.role, pool, deque(), {}, {}, {}, {}, [None] * spec.lanes,
+        cache, names,
     )
+
+  def clear(self) -> None:
+    """Nothing waits, runs or is held here any more; the pool is new."""
+    self.pool, self.cache = _empty_pool(self.spec)
+    self.waiting.clear()
+    for group in self.groups:
+      group.clear()
+    self.runs = [None] * self.spec.lanes
+    self.outstanding_tokens = 0
 
   @property
   def free_lane(self) -> int | None:
@@ -323,3 +334,8 @@ class Worker:
           pages = decode.pages[self.id]
           self.pool.put_back(pages[-unreached:])
           del pages[-unreached:]
+
+
+def _empty_pool(spec: WorkerSpec) -> tuple[PageAllocator, PrefixCache | None]:
+  cache = PrefixCache(spec.pool_pages) if spec.prefix_cache else None
+  return cache or PageAllocator(spec.pool_pages), cache

@@ -27,6 +27,8 @@ class World:
     self.progress: dict[int, Progress] = {}
     self.transfers: dict[int, Transfer] = {}
     """Those in flight, by number."""
+    self.unrouted: dict[int, Progress] = {}
+    """To be routed: just arrived, displaced, or without a worker for it."""
     self.handoffs: dict[int, Progress] = {}
     """Prefilled on a P worker and waiting for a transfer, oldest first."""
     self.touched: set[int] = set()
@@ -74,14 +76,22 @@ class World:
     """Whether a step or a transfer is under way."""
     return bool(self.transfers) or any(any(w.runs) for w in self.workers)
 
+  @property
+  def up(self) -> list[Worker]:
+    """Workers that are not lost."""
+    return [worker for worker in self.workers if not worker.lost]
+
   def with_role(self, *roles: str) -> list[Worker]:
+    """Workers of some roles that are not lost."""
     if roles not in self._with_role:
-      workers = [worker for worker in self.workers if worker.role in roles]
+      workers = [w for w in self.workers if w.role in roles and not w.lost]
       self._with_role[roles] = workers
     return [*self._with_role[roles]]
 
   def touched_workers(self) -> list[Worker]:
-    return [self.workers[index] for index in sorted(self.touched)]
+    """Those that are not lost."""
+    touched = [self.workers[index] for index in sorted(self.touched)]
+    return [worker for worker in touched if not worker.lost]
 
   def able(self, workers: Sequence[Worker], request: Request) -> list[Worker]:
     """Those of `workers` whose empty pool the whole request would fit."""
@@ -131,6 +141,13 @@ class World:
     self._with_role.clear()
     self.touched.add(worker.id)
 
+  def lose(self, worker: Worker, lost: bool) -> None:
+    """Nobody may use a worker from now on, or all may again."""
+    worker.lost = lost
+    self._with_role.clear()
+    if not lost:
+      self.touched.add(worker.id)
+
   def give_back(self, progress: Progress, worker: Worker) -> None:
     """Frees a request's pages on a worker."""
     worker.pool.give(progress.pages.pop(worker.id))
@@ -170,6 +187,7 @@ class World:
     for index in list(progress.pages):
       self.leave(progress, self.workers[index])
     self.handoffs.pop(progress.id, None)
+    self.unrouted.pop(progress.id, None)
     self.admission.unblock(progress)
     self.names.drop(progress.request)
     progress.state = state

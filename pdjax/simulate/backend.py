@@ -5,11 +5,14 @@ alone knows how long answers truly are. Time jumps from event to event; no host
 time enters, so the same inputs give the same log, byte for byte.
 
 A transfer is gathered by its source, sent over the link, and scattered by its
-target. Both copies run between steps and delay the step that comes next.
+target. Both copies run between steps and delay the step that comes next. A
+worker that is lost keeps the steps that were over; the one under way is lost
+with it, and so is a transfer whose bytes are not off it yet, or not all there.
 
 Units: `_ps` integer picoseconds from the start of the run, `_bytes` bytes.
 """
 
+import dataclasses
 import heapq
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -29,9 +32,11 @@ from pdjax.events import (
   TransferProgressed,
   Wake,
   Woke,
+  WorkerLost,
   delivery_key,
   lane_subject,
 )
+from pdjax.faults import FaultPlan, Harm
 from pdjax.schedule.cost import StepCost, StepShape
 from pdjax.schedule.worker import Run
 from pdjax.schedule.world import World
@@ -40,6 +45,7 @@ from pdjax.simulate.links import Link, Links
 
 _ENDED = EVENTS.index(StepEnded)
 _PROGRESSED = EVENTS.index(TransferProgressed)
+_LOST = EVENTS.index(WorkerLost)
 
 Key = tuple[int, int, int]
 """Of delivery: (time, kind, subject)."""
@@ -59,6 +65,27 @@ class WorkerCost(StepCost, Protocol):
   def scatter_ps(self, size_bytes: int) -> int: ...
 
 
+@dataclasses.dataclass(slots=True, eq=False)
+class _Flight:
+  """A transfer under way."""
+
+  command: Transfer
+  size_bytes: int
+  harm: Harm | None
+  awaited: int = -1
+  """Which of the pending events is the next of it; others are outdated."""
+  sent: bool = False
+
+  @property
+  def fault(self) -> str:
+    return self.harm.kind if self.harm else ""
+
+  @property
+  def link_bytes(self) -> int:
+    factor = self.harm.factor if self.harm else 1.0
+    return round(self.size_bytes * factor)
+
+
 class SimulatedBackend:
   """Works for `serve` on a virtual clock."""
 
@@ -71,10 +98,12 @@ class SimulatedBackend:
       *,
       dispatch_ahead: int = 0,
       lane_costs: Sequence[Sequence[StepCost]] | None = None,
+      plan: FaultPlan | None = None,
+      verify: bool = False,
   ):
     """`output_tokens` are true answer lengths by request id; `costs` and
     `links` are by worker, `lane_costs` by worker and lane; without them each
-    worker has one lane."""
+    worker has one lane. `verify` finds damaged pages."""
     self._clients = clients
     self._output_tokens = output_tokens
     self._costs = costs
@@ -82,7 +111,10 @@ class SimulatedBackend:
     self._ahead = dispatch_ahead
     self._lane_costs = lane_costs or [[cost] for cost in costs]
     self._lanes = [[Lane() for _ in each] for each in self._lane_costs]
-    self._transfers: dict[int, tuple[Transfer, int]] = {}
+    self._plan, self._verify = plan, verify
+    self._world: World | None = None
+    """Where faults look for the state that they wait for."""
+    self._transfers: dict[int, _Flight] = {}
     self._pending: list[_Pending] = []
     self._pushed = 0
     self._due: ClientEvent | None = None
@@ -112,12 +144,17 @@ class SimulatedBackend:
         self._due, self._due_key = due, delivery_key(due)
       if self._due_key < key:
         key, take = self._due_key, SimulatedBackend._take_due
+    if self._plan is not None and (strike := self._strike_key(self._plan)):
+      if strike < key:
+        key, take = strike, SimulatedBackend._take_strike
     if take is None:
       return None
     self._now = key
-    return take(self)
+    return take(self) or self.next_event()
 
   def start(self, command: Command, world: World) -> None:
+    if self._plan is not None:
+      self._world = world
     begin = _BEGINNINGS.get(type(command))
     if begin is not None:
       begin(self, command, world)
@@ -194,13 +231,26 @@ class SimulatedBackend:
     tokens = (last - first) * world.workers[command.source].spec.page_tokens
     cost = self._costs[command.source]
     size_bytes = cost.transfer_bytes(tokens)
-    self._transfers[command.transfer] = (command, size_bytes)
+    flight = _Flight(command, size_bytes, self._harm_to(command))
+    self._transfers[command.transfer] = flight
     at_ps = self._copy(command.source, cost.gather_ps(size_bytes))
-    self._push(
-        TransferProgressed(
-            at_ps, command.transfer, command.request, "gathered"
-        )
-    )
+    if flight.harm:
+      at_ps += flight.harm.delay_ps
+    self._await(flight, TransferProgressed(
+        at_ps, command.transfer, command.request, "gathered"
+    ))
+
+  def _harm_to(self, command: Transfer) -> Harm | None:
+    if self._plan is None:
+      return None
+    return self._plan.of_transfer(command.request, self._now[0])
+
+  def _await(
+      self, flight: _Flight, event: TransferProgressed | TransferEnded
+  ) -> None:
+    """This is what comes next of a transfer, whatever was to come before."""
+    flight.awaited = self._pushed
+    self._push(event)
 
   def _copy(self, worker: int, copy_ps: int) -> int:
     """Charges a copy of pages to every lane; returns when all have done it."""
@@ -219,10 +269,14 @@ class SimulatedBackend:
     if isinstance(what, Lane):
       return self._end_run(what)
     if type(what) is TransferProgressed:
-      command, size_bytes = self._transfers[what.transfer]
+      flight = self._transfers[what.transfer]
+      command = flight.command
       self._links.start(
-          what.transfer, command.source, command.target, size_bytes, what.at_ps
+          what.transfer, command.source, command.target, flight.link_bytes,
+          what.at_ps,
       )
+    elif isinstance(what, TransferEnded):
+      del self._transfers[what.transfer]
     return what
 
   def _end_run(self, lane: Lane) -> StepEnded:
@@ -233,13 +287,68 @@ class SimulatedBackend:
       self._clients.ended(request, event.at_ps)
     return event
 
-  def _take_sent(self) -> TransferProgressed:
+  def _take_sent(self) -> TransferProgressed | TransferEnded:
     at_ps, number = self._links.finish()
-    command, size_bytes = self._transfers.pop(number)
+    flight = self._transfers[number]
+    command, size_bytes = flight.command, flight.size_bytes
+    if flight.fault == "dropped":
+      del self._transfers[number]
+      return _failed(flight, at_ps, "its bytes never arrived")
+    flight.sent = True
     copy_ps = self._costs[command.target].scatter_ps(size_bytes)
     over_ps = self._copy(command.target, copy_ps)
-    self._push(TransferEnded(over_ps, number, command.request, size_bytes))
+    found = flight.fault == "corrupted" and self._verify
+    self._await(flight, TransferEnded(
+        over_ps, number, command.request, size_bytes,
+        "checksums differ" if found else "", flight.fault,
+    ))
     return TransferProgressed(at_ps, number, command.request, "sent")
+
+  # Faults. -------------------------------------------------------------------
+
+  def _strike_key(self, plan: FaultPlan) -> Key | None:
+    """When the next fault strikes that is none of a transfer."""
+    if self._world is not None:
+      plan.look(self._world.progress, self._now[0])
+    due_ps = plan.due_ps
+    return None if due_ps is None else (max(due_ps, self._now[0]), _LOST, -1)
+
+  def _take_strike(self) -> Event | None:
+    """A fault, or first what its worker had done by then; None: no effect."""
+    assert self._plan is not None
+    now_ps = self._now[0]
+    losing = self._plan.due_loss()
+    if losing is not None and (over := self._done_before(losing, now_ps)):
+      return over
+    requests = self._world.progress if self._world else {}
+    event = self._plan.take(requests, now_ps)
+    if isinstance(event, WorkerLost):
+      self._lose(event.worker)
+    return event
+
+  def _done_before(self, worker: int, now_ps: int) -> StepEnded | None:
+    """Ends a run of a worker to be lost whose first steps are over."""
+    for lane in self._lanes[worker]:
+      if lane.run is not None and (steps := lane.run.finished(now_ps)):
+        lane.run.grant(steps)
+        event = dataclasses.replace(lane.run.ended(), at_ps=now_ps)
+        lane.clear()
+        return event
+    return None
+
+  def _lose(self, worker: int) -> None:
+    """Nothing of a worker is left, and no transfer from or to it."""
+    for lane in self._lanes[worker]:
+      lane.forget()
+    for number, flight in self._transfers.items():
+      source, target = flight.command.source, flight.command.target
+      if target == worker or (source == worker and not flight.sent):
+        self._links.drop(number, self._now[0])
+        self._await(flight, _failed(
+            flight, self._now[0], f"worker {worker} was lost"
+        ))
+
+  # Events from clients, and the heap. ----------------------------------------
 
   def _take_due(self) -> ClientEvent:
     assert self._due is not None
@@ -256,11 +365,19 @@ class SimulatedBackend:
     self._pushed += 1
 
   def _drop_outdated(self) -> None:
-    """Takes ends of runs that were cut or delayed since off the heap."""
+    """Takes off the heap what was to come of runs and transfers that were cut
+    or delayed since."""
     pending = self._pending
     while pending:
       _, _, _, number, what = pending[0]
-      if type(what) is not Lane or what.awaited == number:
+      if type(what) is Lane:
+        awaited = what.awaited
+      elif isinstance(what, (TransferProgressed, TransferEnded)):
+        flight = self._transfers.get(what.transfer)
+        awaited = flight.awaited if flight else None
+      else:
+        return
+      if awaited == number:
         return
       heapq.heappop(pending)
 
@@ -274,6 +391,13 @@ _BEGINNINGS: dict[type, Callable[[SimulatedBackend, Any, World], None]] = {
     Fail: SimulatedBackend._end,
 }
 """Commands that mean something to a cluster."""
+
+
+def _failed(flight: _Flight, at_ps: int, why: str) -> TransferEnded:
+  command = flight.command
+  return TransferEnded(
+      at_ps, command.transfer, command.request, 0, why, flight.fault
+  )
 
 
 def shape_of(run: Run) -> StepShape:

@@ -14,6 +14,7 @@ from pdjax.config import (
     NAMED_COSTS,
     WHOLE_PROMPT_TOKENS,
     ConfigError,
+  Faults,
     Model,
     Pool,
     Run,
@@ -21,6 +22,7 @@ from pdjax.config import (
     most_seqs,
 )
 from pdjax.dtypes import BITS, Dtypes
+from pdjax.faults import plan_of
 from pdjax.models.sizes import spec_of
 from pdjax.models.spec import ModelSpec
 from pdjax.schedule.setup import worker_pools
@@ -52,6 +54,9 @@ class Cluster:
   lane_costs: tuple[tuple[Cost, ...], ...]
   """Of the steps of each lane."""
   draw: int = 0
+  faults: Faults = Faults()
+  verify: bool = False
+  """Damaged pages are found."""
   """Of the scalars, within their uncertainty; 0: as stated."""
 
   @property
@@ -97,6 +102,7 @@ class Cluster:
     return SimulatedBackend(
         clients, output_tokens, self.costs, self.links,
         dispatch_ahead=self.dispatch_ahead, lane_costs=self.lane_costs,
+        plan=plan_of(self.faults, len(self.costs)), verify=self.verify,
     )
 
 
@@ -129,6 +135,8 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
       dispatch_ahead=run.engine.dispatch_ahead,
       lane_costs=_lane_costs(run, priced),
       draw=run.backend.draw,
+      faults=run.faults,
+      verify=bool(run.strategy.transfer and run.strategy.transfer.verify),
   )
 
 

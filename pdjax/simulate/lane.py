@@ -64,6 +64,11 @@ class LaneRun:
     """When the first `steps` steps are over."""
     return self.started_ps + elapsed_ps(self.segments, steps)
 
+  def finished(self, now_ps: int) -> int:
+    """Steps that are over by a time."""
+    steps = steps_within(self.segments, now_ps - self.started_ps)
+    return min(steps, self.steps)
+
   def past_recall(self, now_ps: int, boundary_passed: bool) -> int:
     """Steps finished, in flight, or dispatched ahead.
 
@@ -122,6 +127,11 @@ class Lane:
     """The run is over."""
     assert self.run is not None
     self.free_ps = self.run.over_ps
+    self.run = self.awaited = None
+
+  def forget(self) -> None:
+    """Whatever was to be done will not be."""
+    self.free_ps = 0
     self.run = self.awaited = None
 
 

@@ -113,6 +113,21 @@ class Links:
     self._next = self._look_ahead()
     return completion
 
+  def drop(self, flow: int, at_ps: int) -> None:
+    """Ends a flow early, if it is in progress.
+
+    Raises:
+      ValueError: as `start`.
+    """
+    if flow not in self._flows:
+      return
+    if at_ps < self._now_ps or (self._next and self._next[0] < at_ps):
+      raise ValueError(f"{flow=}: {at_ps=}, {self._now_ps=}, {self._next=}")
+    self._advance(at_ps)
+    del self._flows[flow]
+    self._share()
+    self._next = self._look_ahead()
+
   def _look_ahead(self) -> tuple[int, int] | None:
     """The next completion, on a copy carried past the openings before it."""
     if not self._flows:

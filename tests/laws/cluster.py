@@ -11,12 +11,23 @@ from pdjax.config import (
   SLO,
   Backend,
   Cluster,
+  Fault,
+  Faults,
   Model,
   RoleChange,
   Run,
   Strategy,
+  TransferPlan,
+  pools_of,
 )
-from pdjax.events import Log, Step, StepEnded
+from pdjax.events import (
+  Displaced,
+  Log,
+  Preempt,
+  Restart,
+  Step,
+  StepEnded,
+)
 from pdjax.request import Request
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import world_of
@@ -202,6 +213,66 @@ def _drawn_of(draw, kind: str) -> dict[str, Any]:
   }
 
 
+_SHARES = st.sampled_from([0.0, 0.0, 0.1, 0.25])
+
+
+@st.composite
+def faults(draw, workers: int = 4) -> Faults:
+  """Faults of all kinds, drawn and one by one; transfers may have none."""
+  when_s = st.floats(0, 0.4)
+  worker = st.integers(0, workers - 1)
+  losses = st.builds(
+      Fault, kind=st.just("worker_lost"), at_s=when_s, worker=worker,
+      down_s=st.none() | st.floats(0, 0.2),
+  )
+  seen = st.builds(
+      Fault, kind=st.sampled_from(["worker_lost", "cancelled", "deadline"]),
+      request=st.integers(0, 9),
+      state=st.sampled_from(
+          ["waiting", "prefill", "handoff", "transfer", "decode"]
+      ),
+  )
+  moves = st.builds(
+      Fault,
+      kind=st.sampled_from([
+          "transfer_dropped", "transfer_delayed", "transfer_corrupted",
+          "transfer_slowed",
+      ]),
+      request=st.integers(0, 9), times=st.integers(1, 4),
+  )
+  return Faults(
+      events=tuple(draw(st.lists(losses | seen | moves, max_size=5))),
+      drop_share=draw(_SHARES), delay_share=draw(_SHARES),
+      corrupt_share=draw(_SHARES), slow_share=draw(_SHARES),
+      delay_s=0.02,
+      worker_up_s=draw(st.sampled_from([None, None, 0.05, 0.3])),
+      worker_down_s=draw(st.sampled_from([0.001, 0.1])),
+      seed=draw(st.integers(0, 99)),
+      recovery=draw(st.sampled_from(["retry", "recompute", "fail"])),
+      retries=draw(st.sampled_from([0, 1, 3])),
+      backoff_s=draw(st.sampled_from([0.0, 0.005])),
+      wait_s=draw(st.sampled_from([0.01, 1.0])),
+  )
+
+
+def beset(run: Run, hits: Faults, verify: bool = True) -> Run:
+  """The same run with faults, and checksums or none.
+
+  Numbers of workers beyond the last begin again at 0.
+  """
+  workers = sum(pool.count for pool in pools_of(run))
+  events = tuple(
+      fault if fault.worker is None
+      else dataclasses.replace(fault, worker=fault.worker % workers)
+      for fault in hits.events
+  )
+  hits = dataclasses.replace(hits, events=events)
+  strategy = dataclasses.replace(
+      run.strategy, transfer=TransferPlan(verify=verify)
+  )
+  return dataclasses.replace(run, faults=hits, strategy=strategy)
+
+
 def world_for(run: Run) -> World:
   return world_of(run, cluster_of(run).pool_pages)
 
@@ -240,7 +311,7 @@ def token_times(log: Log) -> dict[int, list[int]]:
         left[entry.request.id] = entry.request.prompt_tokens
       case _ if type(entry).__name__ == "Reserve":
         left[entry.request] -= entry.cached_tokens
-      case _ if type(entry).__name__ == "Preempt":
+      case Preempt() | Restart() | Displaced():
         made_so_far = len(times.get(entry.request, ()))
         left[entry.request] = targets[entry.request] + made_so_far
       case _:

@@ -16,6 +16,8 @@ from pdjax.events import (
   StepEnded,
   Transfer,
   TransferEnded,
+  Wake,
+  Woke,
 )
 from pdjax.request import Request, State
 from pdjax.schedule.batching import Chunked, Continuous, Static, make_room
@@ -207,19 +209,27 @@ def test_a_transfer_that_keeps_failing_fails_the_request():
   world, _ = world_of("PD")
   policy = policy_of(run_config("disaggregated"))
   asked = Request(id=0, arrival_ps=0, prompt_tokens=8, max_tokens=9)
-  started, event = [], Arrived(0, asked)
-  for _ in range(9):
+  started, event, pauses_ps = [], Arrived(0, asked), []
+  for _ in range(12):
     world.apply(event)
     started += [world.start(c) for c in policy.decide(event, world)]
     last = started[-1]
     if isinstance(last, Step):
       event = StepEnded(1, 0, 0, last.run, 0, 1, (Segment(1, 1),))
     elif isinstance(last, Transfer):
-      event = TransferEnded(2, last.transfer, 0, 0, "checksum")
+      at_ps = world.now_ps + 1
+      event = TransferEnded(at_ps, last.transfer, 0, 0, "checksum")
+    elif isinstance(last, Wake):
+      pauses_ps.append(last.at_ps - world.now_ps)
+      event = Woke(last.at_ps, last.at_ps)
     else:
       break
   assert sum(isinstance(c, Transfer) for c in started) == 3
-  assert started[-1] == Fail(0, "3 transfers failed")
+  assert pauses_ps == [10**10, 2 * 10**10]
+  assert isinstance(started[-1], Fail)
+  assert started[-1].reason == (
+      "transfer failed: checksum; 3 faults, faults.retries is 2"
+  )
   assert world.progress[0].state is State.FAILED and world.unfinished == 0
   assert [w.pool.free_pages for w in world.workers] == [20, 20]
 

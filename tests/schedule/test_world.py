@@ -6,6 +6,7 @@ import pytest
 from pdjax.events import (
   Abort,
   Blocked,
+  Displaced,
   Interrupt,
   Preempt,
   Reject,
@@ -18,6 +19,7 @@ from pdjax.events import (
   TransferEnded,
   Unblocked,
   Wake,
+  WorkerBack,
   WorkerLost,
 )
 from pdjax.request import State
@@ -250,8 +252,40 @@ def test_events_that_do_not_fit_are_refused():
   decoding(world)
   with pytest.raises(ValueError, match="does not end the run"):
     end_step(world, 99)
-  with pytest.raises(ValueError, match="no rule"):
+  with pytest.raises(ValueError, match="was not lost"):
+    world.apply(WorkerBack(world.now_ps, 0))
+  with pytest.raises(ValueError, match="no such worker"):
+    world.apply(WorkerLost(world.now_ps, 1))
+  world.apply(WorkerLost(world.now_ps, 0))
+  with pytest.raises(ValueError, match="lost already"):
     world.apply(WorkerLost(world.now_ps, 0))
+
+
+def test_a_lost_worker_takes_its_pages_and_is_of_no_use():
+  world, log = world_of()
+  progress = decoding(world)
+  waits = arrive(world, 1, 8)
+  world.start(Route(1, 0))
+  run = world.start(Step(0, decode=(0,), repeats=5))
+  world.apply(WorkerLost(world.now_ps, 0))
+  worker = world.workers[0]
+  assert worker.runs == [None] and not worker.waiting
+  assert worker.pool.free_pages == 20 and worker.outstanding_tokens == 0
+  assert list(world.unrouted) == [1, 0]
+  for one in (progress, waits):
+    assert one.state is State.ARRIVED and one.worker is None and not one.pages
+  assert (progress.losses, waits.losses) == (1, 0)
+  assert progress.target_tokens == 9 and progress.recomputed_tokens == 8
+  assert log.of(Displaced) == [Displaced(0, 0)]
+  with pytest.raises(ValueError, match="does not end the run"):
+    end_step(world, run.run)
+  for command in (Route(0, 0), Reserve(0, 0, 3), Step(0, decode=(0,))):
+    with pytest.raises(IllegalCommand, match="worker 0 is lost"):
+      world.start(command)
+  world.apply(WorkerBack(world.now_ps, 0))
+  world.start(Route(0, 0))
+  world.start(Reserve(0, 0, 3))
+  world.start(Step(0, prefill=((0, 9),)))
 
 
 def test_a_prefill_beyond_its_pages_is_refused():

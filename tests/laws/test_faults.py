@@ -1,0 +1,69 @@
+"""Laws 1, 2, 3, 6 and 7 under faults of every kind, drawn at random."""
+
+import dataclasses
+
+import numpy as np
+from hypothesis import given, settings
+
+from pdjax.metrics.breakdown import PARTS
+from pdjax.metrics.requests import request_table
+from pdjax.schedule.policies import Composed
+from pdjax.schedule.replay import replay
+from pdjax.schedule.setup import placement_of, rule_of
+from pdjax.simulate.stepcosts import policy_for, step_costs_of
+from tests.laws.cluster import (
+  beset,
+  configs,
+  faults,
+  loads,
+  serve_load,
+  token_times,
+  world_for,
+)
+from tests.laws.test_conservation import check_end, check_pools
+from tests.laws.test_runs import SingleSteps
+
+
+@settings(max_examples=120, deadline=None)
+@given(configs(), loads(max_size=12), faults())
+def test_nothing_is_lost_whatever_goes_wrong(run, load, hits):
+  run = beset(run, hits)
+  log, world = serve_load(run, load, watch=check_pools)
+  check_end(world, load)
+  times = [at_ps for at_ps, _ in log]
+  assert times == sorted(times)
+  result = replay(log, policy_for(run), world_for(run))
+  assert result.identical == result.commands, result.difference
+  check_parts(log)
+
+
+def check_parts(log):
+  table = request_table(log)
+  done = table.finished
+  total = sum(np.asarray(table[f"{part}_ns"]) for part in PARTS)
+  assert (total[done] == np.asarray(table["e2el_ns"])[done]).all()
+  slowly = token_times(log)
+  for row, id in enumerate(table["request"]):
+    if done[row]:
+      assert table["output_tokens"][row] == len(slowly[id])
+
+
+def outcome(run, load, change=lambda rule: rule):
+  rule, joins = rule_of(run, step_costs_of(run))
+  policy = Composed(placement_of(run), change(rule), joins)
+  log, world = serve_load(run, load, policy)
+  fates = {
+      p.id: (p.state, p.preemptions, p.losses, p.recomputed_tokens)
+      for p in world.progress.values()
+  }
+  return token_times(log), fates
+
+
+@settings(max_examples=60, deadline=None)
+@given(configs(), loads(max_size=12), faults())
+def test_runs_equal_single_steps_though_workers_are_lost(run, load, hits):
+  """But for faults that wait for a state: which one is seen between two events
+  depends on how many events there are."""
+  events = tuple(fault for fault in hits.events if fault.state is None)
+  run = beset(run, dataclasses.replace(hits, events=events))
+  assert outcome(run, load) == outcome(run, load, SingleSteps)
