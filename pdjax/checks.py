@@ -228,6 +228,26 @@ def _lanes(run: Run) -> Iterator[str]:
     )
 
 
+def _pieces(run: Run) -> Iterator[str]:
+  """Pages that move before their prompt is computed need a place and chunks."""
+  plan = run.strategy.transfer
+  if plan is None or plan.granularity == "request":
+    return
+  if plan.reserve_at == "prefill_end":
+    yield (
+        f"strategy.transfer.reserve_at: granularity {plan.granularity!r} moves"
+        " pages before the prefill ends: 'prefill_start' or 'arrival', got"
+        " 'prefill_end'"
+    )
+  pools = [pool for pool in config.pools_of(run) if pool.role == "P"]
+  if plan.granularity == "chunk" and pools:
+    if not any(pool.chunk_size for pool in pools):
+      yield (
+          "strategy.transfer.granularity: 'chunk' needs prompts in chunks: say"
+          " strategy.chunk_size"
+      )
+
+
 def _split_text(run: Run) -> str:
   if run.cluster.pools is None:
     return run.cluster.split
@@ -358,6 +378,7 @@ CHECKS: tuple[Check, ...] = (
     _roles_of_degrees,
     _roles,
     _adaptive,
+    _pieces,
     _lanes,
     _chip_said,
     _whole_pages,

@@ -180,12 +180,26 @@ class Cluster:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TransferPlan:
-  """How a finished prefill's pages reach the decode worker."""
+  """How the pages of a prompt reach the decode worker."""
 
-  granularity: Literal["request"] = "request"
-  """What moves in one piece: all pages of a request."""
+  granularity: Literal["request", "chunk"] = "request"
+  """What moves in one piece: all pages of a request when its prompt is
+  computed, or those that each chunk fills, while the next is computed."""
+  reserve_at: Literal["prefill_end", "prefill_start", "arrival"] | None = None
+  """When pages are reserved on the decode worker; with the last two no prompt
+  starts without. Default prefill_end; chunk: prefill_start."""
   verify: bool = False
   """Compares checksums of the pages at both ends (real backend)."""
+
+  @property
+  def reserves_at(self) -> str:
+    """`reserve_at`, or what it is if it is not said."""
+    whole = self.granularity == "request"
+    return self.reserve_at or ("prefill_end" if whole else "prefill_start")
+
+
+WHOLE_REQUESTS = TransferPlan()
+"""What is done where nothing is said."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -473,6 +473,11 @@ def _implied_transfer(run: Run) -> TransferPlan | None:
   return TransferPlan() if _hands_over(run) else None
 
 
+def _implied_reserve_at(run: Run) -> str | None:
+  plan = run.strategy.transfer
+  return plan.reserves_at if plan else None
+
+
 def _implied_local(run: Run, value: float) -> float | None:
   return value if run.strategy.kind == "conditional" else None
 
@@ -515,6 +520,7 @@ _IMPLIED: dict[str, Callable[[Run], Any]] = {
     "strategy.local_prefix_share": _implied_prefix_share,
     "strategy.first_token": _implied_first_token,
     "strategy.transfer": _implied_transfer,
+    "strategy.transfer.reserve_at": _implied_reserve_at,
     "workload.arrival": lambda run: arrival_of(run.workload),
     "workload.num_requests": _implied_num_requests,
     "workload.duration_s": lambda run: _implied_window(run, 0),
@@ -526,9 +532,18 @@ _IMPLIED: dict[str, Callable[[Run], Any]] = {
 def resolved(run: Run) -> Run:
   """The run with what was left unsaid filled in, where it has a meaning."""
   for path, meaning in _IMPLIED.items():
-    section, name = path.split(".")
-    part = getattr(run, section)
-    if known(part) and getattr(part, name) is None:
-      filled = dataclasses.replace(part, **{name: _asked(meaning, run)})
-      run = dataclasses.replace(run, **{section: filled})
+    run = _filled(run, path.split("."), _asked(meaning, run))
   return run
+
+
+def _filled(part: Any, names: list[str], value: Any) -> Any:
+  """`part` with a field of it, or of a part of it, filled if it is unsaid."""
+  if part is None or not known(part):
+    return part
+  name, *rest = names
+  inner = getattr(part, name)
+  if rest:
+    inner = _filled(inner, rest, value)
+  elif known(inner) and inner is None:
+    inner = value
+  return dataclasses.replace(part, **{name: inner})

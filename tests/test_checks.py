@@ -88,6 +88,16 @@ def test_a_good_run_has_no_problem():
           "slo": {"tpot_s": 0.1}},
          "strategy.step_costs: adaptive_chunk on real devices needs the file of"
          " a calibration (`python -m pdjax.calibrate`)"),
+        ({"strategy": {"kind": "disaggregated", "chunk_size": 64, "transfer": {
+            "granularity": "chunk", "reserve_at": "prefill_end"}},
+          "cluster": {"split": "1P1D", "chip": "x"}},
+         "strategy.transfer.reserve_at: granularity 'chunk' moves pages before"
+         " the prefill ends: 'prefill_start' or 'arrival', got 'prefill_end'"),
+        ({"strategy": {"kind": "disaggregated", "transfer": {
+            "granularity": "chunk"}},
+          "cluster": {"split": "1P1D", "chip": "x"}},
+         "strategy.transfer.granularity: 'chunk' needs prompts in chunks: say"
+         " strategy.chunk_size"),
         ({"strategy": {"kind": "disaggregated"}},
          "cluster.split: disaggregated runs on workers of role P and D, such"
          " as '2P2D'; got '1C'"),

@@ -148,7 +148,14 @@ def test_resolved_fills_in_by_strategy():
       {"strategy": {"kind": "disaggregated"}, "cluster": {"split": "1P1D"}}
   )
   assert split.first_token == "at_prefill"
-  assert split.transfer == TransferPlan()
+  assert split.transfer == TransferPlan(reserve_at="prefill_end")
+  tree = {
+      "strategy": {
+          "kind": "disaggregated", "transfer": {"granularity": "chunk"},
+      },
+      "cluster": {"split": "1P1D"},
+  }
+  assert strategy(tree).transfer.reserve_at == "prefill_start"
 
 
 def test_resolved_is_settled():

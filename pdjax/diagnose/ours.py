@@ -96,6 +96,7 @@ def shares_of(summary: Mapping[str, Any], mean_lag_ms: float) -> Shares:
       "prefill_queue": mean("p_queue") - lag,
       "prefill": mean("prefill"),
   }
+  first["decode_memory"] = mean("p_place")
   held = _holds_prefill_workers(summary)
   for wait, else_by in (
       ("p_memory", "decode_memory"), ("p_slots", "batch_limit"),
@@ -131,6 +132,7 @@ def _holds_prefill_workers(summary: Mapping[str, Any]) -> str:
   return max(delays, key=lambda cause: delays[cause])
 
 
+_MEMORY = ("p_memory", "p_place", "d_memory")
 _WAITS = (
     "prefill_queue", "interference", "transfer", "decode_memory", "batch_limit",
 )
@@ -182,7 +184,7 @@ def _support(cause: str, summary: Mapping[str, Any]) -> list[str]:
           f"{summary['preemptions']} preemptions,"
           f" {summary['recomputed_prefill_tokens']} prompt tokens computed"
           " again;"
-          f" {summary['p_memory_requests'] + summary['d_memory_requests']}"
+          f" {sum(summary[f'{wait}_requests'] for wait in _MEMORY)}"
           " waits for pages"
       ],
       "interference": [

@@ -32,8 +32,8 @@ class Attribution:
   """Most at one time off their source and not yet in pages of their target;
   of the whole run."""
   twice_held_peak_bytes: int
-  """Most KV at one time in pages of a source and reserved at a target too,
-  because it is on its way; of the whole run."""
+  """Most KV at one time in pages of a source and in those of a target or on the
+  way there; of the whole run."""
 
 
 def attribution(
@@ -56,8 +56,8 @@ def attribution(
       time=worker_time(journal, begin_ns, end_ns, len(roles)),
       transfers=int(begins.sum()),
       moved_bytes=int(moves.moved_bytes[begins].sum()),
-      staging_peak_bytes=moves.most_bytes(moves.gathered_ns),
-      twice_held_peak_bytes=moves.most_bytes(moves.begin_ns),
+      staging_peak_bytes=moves.most_bytes(moves.gathered_ns, moves.end_ns),
+      twice_held_peak_bytes=moves.most_bytes(moves.begin_ns, moves.whole_ns),
   )
 
 

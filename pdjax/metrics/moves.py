@@ -23,6 +23,9 @@ class Moves:
   sent_ns: np.ndarray
   """Over the link; the end where the log has no such stage."""
   end_ns: np.ndarray
+  whole_ns: np.ndarray
+  """The end of the last transfer of the same request: until then its source
+  keeps all pages."""
   moved_bytes: np.ndarray
   """What arrived; 0 of a transfer that failed or never ended."""
 
@@ -40,9 +43,9 @@ class Moves:
         Spans.of(self.target, self.gathered_ns, self.sent_ns),
     )
 
-  def most_bytes(self, begin_ns: np.ndarray) -> int:
-    """The most bytes between `begin_ns` and the end at one time."""
-    at_ns = np.concatenate([self.end_ns, begin_ns])
+  def most_bytes(self, begin_ns: np.ndarray, end_ns: np.ndarray) -> int:
+    """The most bytes between two points of each at one time."""
+    at_ns = np.concatenate([end_ns, begin_ns])
     change = np.concatenate([-self.moved_bytes, self.moved_bytes])
     # Stable, ends first: what ends and what begins at once never add up.
     running = np.cumsum(change[np.argsort(at_ns, kind="stable")])
@@ -65,9 +68,12 @@ def read_moves(log: Log) -> Moves:
   moved_bytes[move] = np.where(over["failure"] == "", over["moved_bytes"], 0)
   end_ns[end_ns < 0] = log.end_ps // 1000
   sent_ns = np.where(sent_ns < 0, end_ns, sent_ns)
+  requests, request = np.unique(begun["request"], return_inverse=True)
+  last_ns = np.zeros(len(requests), np.int64)
+  np.maximum.at(last_ns, request, end_ns)
   return Moves(
       begun["source"], begun["target"], begin_ns, gathered_ns, sent_ns, end_ns,
-      moved_bytes,
+      last_ns[request], moved_bytes,
   )
 
 

@@ -243,7 +243,7 @@ def _times(
       "delivered_ns": delivered_ns,
       "lag_ns": delivered_ns - arrival_ns,
       "prefill_sampled_ns": first_ns,
-      "kv_landed_ns": _landed(journal, lives),
+      "kv_landed_ns": _landed(journal, lives, tokens, state),
       "first_decode_ns": second_ns,
       "ttst_ns": second_ns - arrival_ns,
       "itl_later_max_ns": tokens.longest_later_gap_ns(),
@@ -269,11 +269,14 @@ def _where(keep: np.ndarray, values: np.ma.MaskedArray) -> np.ma.MaskedArray:
   return np.ma.masked_array(values, np.ma.getmaskarray(values) | ~keep)
 
 
-def _landed(journal: Journal, lives: Lives) -> np.ma.MaskedArray:
+def _landed(
+    journal: Journal, lives: Lives, tokens: Tokens, state: np.ndarray
+) -> np.ma.MaskedArray:
   """When the first life's cache, prefill complete, was whole elsewhere.
 
   A request preempted before its first token may be handed off in a later life;
-  the one whose prefill made the first token counts.
+  the one whose prefill made the first token counts. Where that token was the
+  last, pages may have moved, but nothing was handed off.
   """
   landed_ns = nulls(len(journal.requests))
   ends = journal.transfer_ends
@@ -281,6 +284,10 @@ def _landed(journal: Journal, lives: Lives) -> np.ma.MaskedArray:
   whole = np.flatnonzero(lives.complete)
   _, first = np.unique(lives.row[whole], return_index=True)
   counts = np.isin(life, whole[first]) & (ends.flag > 0)
+  counts &= (tokens.output_tokens > 1)[ends.row] | (
+      (state != "finished")[ends.row]
+      & (ends.place > prefill_ends(journal, lives)[1][life])
+  )
   landed_ns[ends.row[counts]] = ends.at_ps[counts] // 1000
   return landed_ns
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from pdjax.config import WHOLE_REQUESTS, TransferPlan
 from pdjax.events import Command, Event, Route
 from pdjax.request import Progress
 from pdjax.schedule.placement import Disaggregated, place_each
@@ -30,12 +31,13 @@ class Conditional:
       decode_router: Router,
       most_tokens: int,
       cached_share: float | None = None,
+      plan: TransferPlan = WHOLE_REQUESTS,
       recovery: Recovery | None = None,
   ):
     self._decode_router = decode_router
     self._recovery = recovery or Recovery()
     self._apart = Disaggregated(
-        prefill_router, decode_router, recovery=self._recovery
+        prefill_router, decode_router, plan, recovery=self._recovery
     )
     self._most_tokens, self._cached_share = most_tokens, cached_share
 
@@ -51,6 +53,9 @@ class Conditional:
 
   def move(self, world: World) -> Iterable[Command]:
     return self._apart.move(world)
+
+  def prepare(self, world: World) -> Iterable[Command]:
+    return self._apart.prepare(world)
 
   def _target(self, progress: Progress, world: World) -> Worker | None:
     able = world.able(world.with_role("D"), progress.request)

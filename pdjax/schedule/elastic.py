@@ -5,7 +5,7 @@ Units: `_ps` integer picoseconds, `_tokens` tokens.
 
 from collections.abc import Iterable, Iterator
 
-from pdjax.config import RoleChange
+from pdjax.config import WHOLE_REQUESTS, RoleChange, TransferPlan
 from pdjax.events import Command, Event, Relabel, Wake, Woke
 from pdjax.schedule.placement import Disaggregated
 from pdjax.schedule.recovery import Recovery
@@ -37,10 +37,11 @@ class Elastic:
       prefill_router: Router,
       decode_router: Router,
       rule: RoleChange,
+      plan: TransferPlan = WHOLE_REQUESTS,
       recovery: Recovery | None = None,
   ):
     self._apart = Disaggregated(
-        prefill_router, decode_router, self._serving, recovery
+        prefill_router, decode_router, plan, self._serving, recovery
     )
     self._queue_tokens = rule.queue_tokens
     self._window_ps = round(rule.window_s * PS_PER_S)
@@ -64,6 +65,9 @@ class Elastic:
     else:
       yield from self._watch(world)
 
+  def prepare(self, world: World) -> Iterable[Command]:
+    return self._apart.prepare(world)
+
   def _serving(self, world: World, role: str) -> list[Worker]:
     """Workers of a role that take more work."""
     workers = world.with_role(role)
@@ -84,7 +88,7 @@ class Elastic:
     prefilling = world.with_role("P")
     tokens = sum(worker.outstanding_tokens for worker in prefilling)
     queued = tokens > self._queue_tokens * len(prefilling)
-    if queued == bool(world.handoffs):
+    if queued == self._apart.crowded(world):
       return None
     return "P" if queued else "D"
 

@@ -1,8 +1,9 @@
 """Placements: where a request prefills and where it decodes."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Protocol
 
+from pdjax.config import WHOLE_REQUESTS, TransferPlan
 from pdjax.events import (
   Abort,
   Cancelled,
@@ -19,6 +20,7 @@ from pdjax.events import (
   WorkerLost,
 )
 from pdjax.request import Progress
+from pdjax.schedule.ahead import Ahead
 from pdjax.schedule.recovery import Recovery
 from pdjax.schedule.routing import Router
 from pdjax.schedule.worker import Worker
@@ -37,6 +39,10 @@ class Placement(Protocol):
 
   def move(self, world: World) -> Iterable[Command]:
     """Sends what can be sent from worker to worker; asked twice an event."""
+    ...
+
+  def prepare(self, world: World) -> Iterable[Command]:
+    """Reserves on other workers for those who are to start."""
     ...
 
 
@@ -58,6 +64,9 @@ class Colocated:
   def move(self, world: World) -> Iterable[Command]:
     return ()
 
+  def prepare(self, world: World) -> Iterable[Command]:
+    return ()
+
 
 class Disaggregated:
   """A P worker prefills, the pages move, a D worker decodes.
@@ -67,20 +76,29 @@ class Disaggregated:
   there; later ones may pass it. A request of one token ends on P. A hand-off
   waits for whoever is in D's queue and came before it, so none starves. Who
   loses its pages prefills on P again, prompt and answer so far.
+
+  Args:
+    plan: when D is chosen and its pages are reserved, and what moves when.
+    serving: gives the workers of a role that take new work.
+    recovery: what becomes of requests that a fault has hit.
   """
 
   def __init__(
       self,
       prefill_router: Router,
       decode_router: Router,
+      plan: TransferPlan = WHOLE_REQUESTS,
       serving: Callable[[World, str], list[Worker]] = World.with_role,
       recovery: Recovery | None = None,
   ):
-    """`serving` gives the workers of a role that take new work."""
     self._recovery = recovery or Recovery()
     self._prefill_router = prefill_router
     self._decode_router = decode_router
     self._serving = serving
+    self._in_chunks = plan.granularity == "chunk"
+    self._ahead = None
+    if plan.reserves_at != "prefill_end":
+      self._ahead = Ahead(plan.reserves_at == "arrival", self._find)
 
   def place(self, event: Event, world: World) -> Iterable[Command]:
     return place_each(event, world, self._recovery, self.placed)
@@ -90,26 +108,53 @@ class Disaggregated:
     if not world.able(self._serving(world, "D"), progress.request):
       if not lost_able(progress, world, "D"):
         return (refused(progress, "D worker's"),)
+    if self._ahead:
+      self._ahead.expect(progress)
     return routed(
         progress, world, self._serving(world, "P"), "P", self._prefill_router,
         self._recovery,
     )
 
-  def move(self, world: World) -> Iterable[Command]:
-    return self._hand_offs(world) if world.handoffs else ()
+  def move(self, world: World) -> Iterator[Command]:
+    if self._in_chunks:
+      yield from full_pages(world)
+    if world.handoffs:
+      yield from self._hand_offs(world)
+
+  def prepare(self, world: World) -> Iterable[Command]:
+    return self._ahead.reserve(world) if self._ahead else ()
+
+  def crowded(self, world: World) -> bool:
+    """Whether the decode workers have no room for what comes from P."""
+    return bool(world.handoffs or self._ahead and self._ahead.short)
 
   def _hand_offs(self, world: World) -> Iterator[Command]:
     for progress in list(world.handoffs.values()):
-      if not self._recovery.may_send(progress, world):
-        continue
-      able = world.able(self._serving(world, "D"), progress.request)
-      if not able:
-        yield from self._recovery.strand(progress, world, "D worker")
-        continue
-      self._recovery.found(progress)
-      target = self._target(progress, able, world)
-      if target:
-        yield from hand_off(progress, target)
+      if progress.target is not None:
+        yield from send(progress, world)
+      elif self._recovery.may_send(progress, world):
+        yield from self._place_anew(progress, world)
+
+  def _place_anew(self, progress: Progress, world: World) -> Iterator[Command]:
+    """Hands a request off that has no place yet, if it finds one."""
+    target = yield from self._find(progress, world)
+    if target is None and self._ahead:
+      yield from self._ahead.make_way(world)
+      target = yield from self._find(progress, world)
+    if target:
+      yield Reserve(progress.id, target.id, target.need_pages(progress))
+      yield from send(progress, world)
+
+  def _find(
+      self, progress: Progress, world: World
+  ) -> Generator[Command, None, Worker | None]:
+    """The best D worker with room; one may have to wait for there being any."""
+    able = world.able(self._serving(world, "D"), progress.request)
+    if not able:
+      yield from self._recovery.strand(progress, world, "D worker")
+      return None
+    self._recovery.found(progress)
+    return self._target(progress, able, world)
 
   def _target(
       self, progress: Progress, able: list[Worker], world: World
@@ -211,10 +256,18 @@ def refused(progress: Progress, whose: str) -> Reject | Fail:
   return refuse(progress.id, f"longer than every {whose} pool")
 
 
-def hand_off(progress: Progress, target: Worker) -> Iterator[Command]:
-  """Reserves at the target and sends the pages it does not have yet."""
-  assert progress.worker is not None
-  yield Reserve(progress.id, target.id, target.need_pages(progress))
-  first = progress.reused_pages.get(target.id, 0)
-  end = target.pages_for(progress.computed_tokens)
-  yield Transfer(progress.id, progress.worker, target.id, (first, end))
+def full_pages(world: World) -> Iterator[Command]:
+  """Sends pages of prompts that are not complete; each page once, full."""
+  for worker in world.touched_workers():
+    for progress in worker.prefilling.values():
+      if progress.target is not None and not progress.fate:
+        yield from send(progress, world)
+
+
+def send(progress: Progress, world: World) -> Iterator[Command]:
+  """Moves what is ready and not sent yet, unless a part of it went amiss."""
+  assert progress.worker is not None and progress.target is not None
+  ready = world.workers[progress.worker].ready_pages(progress)
+  if progress.sent_pages < ready and not progress.spoilt:
+    pages = (progress.sent_pages, ready)
+    yield Transfer(progress.id, progress.worker, progress.target, pages)

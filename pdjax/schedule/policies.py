@@ -4,7 +4,8 @@
 about each free worker that changed, and interrupts a decode run that someone
 could join. Sending comes first, so that pages are gathered before their worker
 begins its next step; and once more at the end, since batching may have made
-room: what could start now must not wait for an unrelated event.
+room: what could start now must not wait for an unrelated event. Places on other
+workers are reserved before the rule is asked who is to start.
 """
 
 from collections.abc import Callable, Iterator
@@ -56,6 +57,7 @@ class Composed:
   def decide(self, event: Event, world: World) -> Iterator[Command]:
     yield from self._placement.place(event, world)
     yield from self._placement.move(world)
+    yield from self._placement.prepare(world)
     for worker in world.touched_workers():
       if None in worker.runs:
         yield from asked(self._batching.batch, worker, world)

@@ -13,6 +13,7 @@ from pdjax.config import (
   Pool,
   RoleChange,
   Run,
+  TransferPlan,
   lanes_of,
   most_seqs,
   pools_of,
@@ -122,17 +123,19 @@ def placement_of(run: Run) -> Placement:
   strategy = run.strategy
   routers = router(strategy.router), router(strategy.router)
   recovery = Recovery(run.faults)
+  plan = strategy.transfer or TransferPlan()
   if strategy.kind == "conditional":
     most_tokens = strategy.local_prompt_tokens
     if most_tokens is None:
       most_tokens = LOCAL_PROMPT_TOKENS
     return Conditional(
-        *routers, most_tokens, strategy.local_prefix_share, recovery
+        *routers, most_tokens, strategy.local_prefix_share, plan, recovery
     )
   if strategy.kind == "elastic":
-    return Elastic(*routers, strategy.elastic or RoleChange(), recovery)
+    rule = strategy.elastic or RoleChange()
+    return Elastic(*routers, rule, plan, recovery)
   if any(pool.role == "P" for pool in pools_of(run)):
-    return Disaggregated(*routers, recovery=recovery)
+    return Disaggregated(*routers, plan, recovery=recovery)
   return Colocated(routers[0], recovery)
 
 

@@ -34,6 +34,9 @@ class World:
     self.touched: set[int] = set()
     """Workers about which something changed with this event."""
     self.unfinished = 0
+    self.places_first = False
+    """Whether P admits only who has pages reserved for its hand-off; said by a
+    placement that sees to it."""
     self.admission = Admission()
     self._runs = self._transfers = 0
     self._with_role: dict[tuple[str, ...], list[Worker]] = {}
@@ -111,8 +114,12 @@ class World:
     need + reserve x (holders + 1) <= free, where need is `pages`, or else
     covers its tokens and the first decode; pages of its prefix that others hold
     already are not needed again. Alone it needs no reserve, so the oldest
-    always fits. Notes `Blocked` in the log when the answer is no.
+    always fits. Notes `Blocked` in the log when the answer is no. With
+    `places_first` see there.
     """
+    if self.places_first and worker.role == "P":
+      if progress.target is None and progress.remaining_tokens > 1:
+        return False
     return self.admission.admits(worker, progress, pages)
 
   def has_free(self, worker: Worker, pages: int) -> bool:

@@ -52,9 +52,20 @@ COLOCATED = (
     "continuous", "decode first", "static", "chunked", "adaptive_chunk",
     "vllm_v1", "lanes", "lanes, chunked",
 )
+AHEAD = {
+    "reserved at prefill start": TransferPlan(reserve_at="prefill_start"),
+    "reserved on arrival": TransferPlan(reserve_at="arrival"),
+    "pages of chunks": TransferPlan(granularity="chunk"),
+    "pages of chunks, on arrival": TransferPlan(
+        granularity="chunk", reserve_at="arrival"
+    ),
+    "conditional, pages of chunks": TransferPlan(granularity="chunk"),
+    "elastic, pages of chunks": TransferPlan(granularity="chunk"),
+}
+"""Hand-offs with a place on D before their prompt starts, by kind."""
 KINDS = (
     *COLOCATED, "disaggregated", "chunked prefill on P", "conditional",
-    "conditional, chunked", "elastic",
+    "conditional, chunked", "elastic", *AHEAD,
 )
 ROUTERS = ("round_robin", "least_outstanding_tokens", "join_shortest_queue")
 
@@ -76,6 +87,9 @@ def run_config(
       "chunked prefill on P": "disaggregated",
       "conditional, chunked": "conditional",
       "lanes, chunked": "lanes",
+      **dict.fromkeys(AHEAD, "disaggregated"),
+      "conditional, pages of chunks": "conditional",
+      "elastic, pages of chunks": "elastic",
   }
   settings = {
       "kind": names.get(kind, kind),
@@ -83,6 +97,7 @@ def run_config(
       "chunk_size": 32 if "chunk" in kind or kind == "vllm_v1" else None,
       "max_num_batched_tokens": 200,
       "local_prompt_tokens": 60 if "conditional" in kind else None,
+      "transfer": AHEAD.get(kind),
       **strategy,
   }
   base = Run()
@@ -198,7 +213,7 @@ def configs(draw) -> Run:
 
 def _drawn_of(draw, kind: str) -> dict[str, Any]:
   """Settings that only some kinds read."""
-  if kind == "elastic":
+  if "elastic" in kind:
     rule = RoleChange(
         queue_tokens=draw(st.sampled_from([0, 100, 400])),
         window_s=draw(st.sampled_from([1e-9, 0.02])),

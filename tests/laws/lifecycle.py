@@ -45,6 +45,8 @@ class Unhurried:
   def move(self, world):
     return iter(())
 
+  prepare = move
+
   def _advance(self, progress, world):
     if progress.state is State.ARRIVED:
       first = world.with_role(self._roles[0])

@@ -13,6 +13,7 @@ from pdjax.config import (
   Lengths,
   Link,
   Pool,
+  TransferPlan,
   Workload,
 )
 from pdjax.metrics.requests import request_table
@@ -105,6 +106,12 @@ HANDED_OFF = [
     ("disaggregated", "cluster.tp", {"P": 1, "D": 2}),
     ("disaggregated", "cluster.split", "1P2D"),
     ("disaggregated", "strategy.kind", "conditional"),
+    *(
+        ("disaggregated", "strategy.transfer", TransferPlan(reserve_at=when))
+        for when in ("prefill_start", "arrival")
+    ),
+    ("chunked prefill on P", "strategy.transfer",
+     TransferPlan(granularity="chunk")),
     ("conditional", "strategy.local_prompt_tokens", 100),
     ("conditional", "strategy.chunk_size", 16),
 ]
@@ -112,7 +119,8 @@ HANDED_OFF = [
 
 @pytest.mark.parametrize(("kind", "path", "value"), COLOCATED + HANDED_OFF)
 def test_a_knob_changes_what_is_seen(kind, path, value):
-  split = "2P2D" if kind in HANDING_OVER else "2C"
+  apart = kind in HANDING_OVER or "P" in kind
+  split = "2P2D" if apart else "2C"
   run = run_config(kind, split)
   run = dataclasses.replace(run, slo=SLO(
       ttft_s=0.04, tpot_s=0.5, slowdowns=(("ttft", "max", "run", 2.0),),

@@ -58,9 +58,12 @@ def test_states_of_a_worker_sum_to_the_span(case):
     assert sum(shares) == pytest.approx(1, abs=1e-12)
 
 
+P_WAITS = ("queue", "memory", "slots", "place")
+
+
 def test_waits_partition_the_queues(case):
   _, _, table = case
-  prefill = sum(table[f"p_{name}_ns"] for name in ("queue", "memory", "slots"))
+  prefill = sum(table[f"p_{name}_ns"] for name in P_WAITS)
   decode = sum(table[f"d_{name}_ns"] for name in ("queue", "memory", "slots"))
   assert (prefill == table["queue_prefill_ns"]).all()
   waited_ns = table["transfer_wait_ns"] + table["queue_decode_ns"]
@@ -191,6 +194,7 @@ def test_waits_by_hand():
   assert us == {
       # Who lacks a place lacks it from 4 on: until then the head lacks pages.
       "p_queue": [0, 1, 1], "p_memory": [0, 3, 3], "p_slots": [0, 0, 2],
+      "p_place": [0, 0, 0],
       "d_queue": [0, 0, 0], "d_memory": [2, 3, 0], "d_slots": [0, 0, 0],
   }
 

@@ -1,0 +1,101 @@
+"""Places on the decode side for prompts that are not computed yet.
+
+Where pages are to move while their prompt is computed, they need a place before
+it starts: P admits only who has one. A request that holds pages on P so never
+waits for pages on D, and one that waits for pages on P may hold pages on D; the
+one exception, a hand-off that has lost its place, goes before all who have not
+begun, and takes theirs if it must. So nothing deadlocks.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+
+from pdjax.events import Command, Release, Reserve
+from pdjax.request import Progress, State
+from pdjax.schedule.worker import Worker
+from pdjax.schedule.world import World
+
+Find = Callable[[Progress, World], Generator[Command, None, Worker | None]]
+
+
+class Ahead:
+  """Reserves on D when a request arrives, or when P is about to start it.
+
+  In order of arrival: while one finds no room nobody after it gets any.
+
+  Args:
+    on_arrival: not only when P has room for it and a step to put it in.
+    find: the D worker that has room for a request, if any has.
+  """
+
+  def __init__(self, on_arrival: bool, find: Find):
+    self._on_arrival, self._find = on_arrival, find
+    self._arrived: dict[int, Progress] = {}
+    self.short = False
+    """Whether somebody who could start found no room on D."""
+
+  def expect(self, progress: Progress) -> None:
+    """A request was routed to P."""
+    if self._on_arrival and needs_place(progress):
+      self._arrived[progress.id] = progress
+
+  def reserve(self, world: World) -> Iterator[Command]:
+    """Once an event, before P workers are asked what to do."""
+    world.places_first, self.short = True, False
+    if _anyone_without(world.handoffs):
+      self.short = True
+      return
+    for progress in self._next(world):
+      target = yield from self._find(progress, world)
+      if target is None:
+        self.short = True
+        return
+      yield Reserve(progress.id, target.id, target.need_pages(progress))
+
+  def make_way(self, world: World) -> Iterator[Command]:
+    """Takes the places of those who have not begun."""
+    for worker in world.with_role("D"):
+      for progress in list(worker.inbound.values()):
+        if progress.state is State.WAITING:
+          yield Release(progress.id, worker.id)
+
+  def _next(self, world: World) -> Iterator[Progress]:
+    for request in list(self._arrived):
+      progress = self._arrived[request]
+      if progress.state is State.WAITING and needs_place(progress):
+        yield progress
+      del self._arrived[request]
+    ready = [w for w in world.with_role("P") if _takes_prompts(w)]
+    for worker in sorted(ready, key=lambda w: w.waiting[0].priority):
+      yield from filter(needs_place, _starting(worker, world))
+
+
+def needs_place(progress: Progress) -> bool:
+  """Whether it must have one on D before it starts on P."""
+  return progress.target is None and progress.remaining_tokens > 1
+
+
+def _anyone_without(handoffs: dict[int, Progress]) -> bool:
+  return any(progress.target is None for progress in handoffs.values())
+
+
+def _takes_prompts(worker: Worker) -> bool:
+  return worker.free_lane is not None and bool(worker.waiting)
+
+
+def _starting(worker: Worker, world: World) -> Iterator[Progress]:
+  """Heads of a free P worker's queue that its next step has room for."""
+  spec = worker.spec
+  left_tokens = spec.chunk_size or spec.max_num_batched_tokens
+  for progress in worker.prefilling.values():
+    left_tokens -= progress.remaining_prefill_tokens
+  pages = 0
+  for place, progress in enumerate(worker.waiting):
+    tokens = worker.tokens_to_compute(progress)
+    fits = left_tokens > 0 if spec.chunk_size else tokens <= left_tokens
+    if place and not fits or worker.num_seqs + place >= spec.max_num_seqs:
+      return
+    pages += worker.need_pages(progress)
+    if left_tokens <= 0 or not world.admission.admits(worker, progress, pages):
+      return
+    yield progress
+    left_tokens -= tokens
