@@ -3,7 +3,8 @@
 Command:  python -m pdjax.calibrate --config=engine_fidelity \
               --only='case=2C chunked' --out=mine.json
           python -m pdjax.experiment --config=engine_fidelity
-          python -m pdjax.fidelity results/engine_fidelity --calibration=mine.json
+          python -m pdjax.fidelity results/engine_fidelity \
+              --calibration=mine.json
           For SmolLM2-135M add --config.model.preset=smollm2-135m
           --sweep='workload.rate=1,3' --config.workload.num_requests=100 to the
           first two.
