@@ -22,6 +22,7 @@ PROMPT_TOKENS = (21, 40, 3, 66, 1, 16, 33, 8)
 OUTPUT_TOKENS = (24, 9, 20, 13, 1, 24, 2, 17)
 MAX_TOKENS = 24
 GREEDY = config.Sampling()
+VERIFIED = config.TransferPlan(verify=True)
 GAP_PS = 2_000_000_000
 """Between arrivals: a few steps."""
 
@@ -60,6 +61,7 @@ def run_of(
     dtype: str = "float32",
     sampling: config.Sampling = GREEDY,
     stop: str = "forced_length",
+    plan: config.TransferPlan = VERIFIED,
 ) -> config.Run:
   """A run of the tiny model; hand-offs compare checksums."""
   return config.Run(
@@ -72,7 +74,7 @@ def run_of(
       strategy=config.Strategy(
           kind=kind, chunk_size=chunk_size, max_num_seqs=6,
           priority="decode_first" if decode_first else None,
-          transfer=config.TransferPlan(verify=True),
+          transfer=plan,
       ),
       workload=config.Workload(stop=stop),
       sampling=sampling,
@@ -100,7 +102,7 @@ class Served:
     return sum(p.preemptions for p in self.world.progress.values())
 
   def same_tokens(self, other: "Served") -> bool:
-    assert len(self.tokens) == len(other.tokens) == len(PROMPT_TOKENS)
+    assert len(self.tokens) == len(other.tokens) > 0
     return all(
         compare_answers(
             (tokens, self.gaps[id]), (other.tokens[id], other.gaps[id])
