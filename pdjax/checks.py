@@ -329,8 +329,14 @@ def _fault(run: Run, fault: config.Fault, place: str) -> Iterator[str]:
   """Says when and whom, and nothing that its kind does not read."""
   transfer = fault.kind.startswith("transfer_")
   loss = fault.kind == "worker_lost"
-  if transfer and run.strategy.kind in BUILTIN_COLOCATED:
+  colocated = run.strategy.kind in BUILTIN_COLOCATED
+  if transfer and colocated:
     yield f"{place}.kind: {run.strategy.kind} has no transfers"
+  if fault.state in ("handoff", "transfer") and colocated:
+    yield (
+        f"{place}.state: no request is in {fault.state!r} with"
+        f" {run.strategy.kind}"
+    )
   if transfer and (fault.at_s is None) == (fault.request is None):
     yield f"{place}: {fault.kind} needs at_s or request, one of them"
   if not transfer and (fault.at_s is None) == (fault.state is None):
@@ -341,6 +347,12 @@ def _fault(run: Run, fault: config.Fault, place: str) -> Iterator[str]:
     yield f"{place}.worker: say which is lost at that time"
   if not transfer and not loss and fault.request is None:
     yield f"{place}.request: say whose; {fault.kind} is of a request"
+  requests = resolved(run).workload.num_requests
+  if None not in (requests, fault.request) and fault.request >= requests:
+    yield (
+        f"{place}.request: there is no request {fault.request}; allowed: 0 to"
+        f" {requests - 1}"
+    )
   yield from _said_in_vain(fault, place, transfer, loss)
   workers = sum(pool.count for pool in config.pools_of(run))
   if fault.worker is not None and fault.worker >= workers:

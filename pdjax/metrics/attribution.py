@@ -63,7 +63,10 @@ def attribution(
 
 def _workers_of(journal: Journal) -> int:
   """Workers that the log names; one that did nothing is not among them."""
-  seen = (journal.runs.worker, journal.moves.target, journal.blocks.worker)
+  seen = (
+      journal.runs.worker, journal.moves.target, journal.blocks.worker,
+      journal.mishaps.lost_worker,
+  )
   return 1 + max(int(each.max(initial=-1)) for each in seen)
 
 

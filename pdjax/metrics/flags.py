@@ -168,10 +168,21 @@ def _from_requests(
   missing = summary["sent"] - summary["completed"] - summary["aborted"]
   if missing:
     lines.append(f"{missing} of {summary['sent']} requests did not finish")
-  lines += _late(summary)
+  lines += _damaged(summary) + _late(summary)
   if queue_grew(table):
     lines.append("queue kept growing while requests arrived")
   return lines
+
+
+def _damaged(summary: Mapping[str, Any]) -> list[str]:
+  """Pages that were damaged on the way, and nothing looked."""
+  damaged = summary["undetected_corruptions"]
+  if not damaged:
+    return []
+  return [
+      f"{damaged} requests went on with damaged pages: strategy.transfer.verify"
+      " was off"
+  ]
 
 
 def _late(summary: Mapping[str, Any]) -> list[str]:

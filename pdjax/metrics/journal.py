@@ -15,6 +15,7 @@ import numpy as np
 
 from pdjax import events as ev
 from pdjax.metrics.blocks import Blocks, read_blocks
+from pdjax.metrics.mishaps import Mishaps, read_mishaps
 from pdjax.metrics.moves import Moves, read_moves
 
 Columns = dict[str, Any]
@@ -117,6 +118,7 @@ class Journal:
   """The pages are gone: by a preemption (`flag` 0) or a fault (1)."""
   blocks: Blocks
   moves: Moves
+  mishaps: Mishaps
   reuses: Marks
   """Admissions that found a prefix cached; `flag` is its tokens."""
   transfer_starts: Marks
@@ -151,6 +153,7 @@ def read_journal(log: ev.Log) -> Journal:
           log.noted(ev.Blocked, ev.Unblocked), requests.rows, log.end_ps
       ),
       moves=read_moves(log),
+      mishaps=read_mishaps(log),
       reuses=_reuses(log.columns(ev.Reserve), requests),
       transfer_starts=starts,
       transfer_ends=ends,

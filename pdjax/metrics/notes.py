@@ -10,6 +10,7 @@ import numpy as np
 
 from pdjax.config import SLO
 from pdjax.metrics.batches import LEAST_REQUESTS
+from pdjax.metrics.mishaps import HARMS
 from pdjax.metrics.percentiles import TAIL, needed
 from pdjax.metrics.requests import RequestTable
 from pdjax.metrics.warmup import mser5
@@ -24,7 +25,8 @@ def notes(
   """Sentences on a summary; `table` has the measured requests."""
   return [
       *(_unsteady(table) if table.window else ()), *_given_up(summary),
-      *_cut(summary), *_refused(summary), *_vacuous(summary),
+      *_cut(summary), *_broken(summary), *_refused(summary),
+      *_vacuous(summary),
       *_few(summary, slo),
   ]
 
@@ -44,6 +46,17 @@ def _given_up(summary: Mapping[str, Any]) -> Iterator[str]:
 def _cut(summary: Mapping[str, Any]) -> Iterator[str]:
   if cut := summary.get("answers_cut"):
     yield f"{cut} of {summary['completed']} answers cut by max_tokens"
+
+
+def _broken(summary: Mapping[str, Any]) -> Iterator[str]:
+  """What went wrong on purpose."""
+  harms = {kind: summary[f"transfers_{kind}"] for kind in HARMS}
+  told = [f"{count} transfers {kind}" for kind, count in harms.items() if count]
+  if lost := summary["workers_lost"]:
+    away_s = summary["worker_lost_s"]
+    told.append(f"{lost} workers lost for {away_s:.3g} s in all")
+  if told:
+    yield f"faults: {', '.join(told)}"
 
 
 def _refused(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -203,7 +203,8 @@ def _basic(
       "prompt_tokens": requests.prompt_tokens,
       "max_tokens": requests.max_tokens,
       "output_tokens": tokens.output_tokens,
-      "preemptions": np.bincount(journal.drops.row, minlength=rows),
+      "preemptions": _drops(journal, 0),
+      "restarts": _drops(journal, 1),
       "recomputed_tokens": _recomputed(lives, rows),
       "reused_tokens": lives.reused_tokens[first],
       "prefilled_tokens": np.bincount(
@@ -212,8 +213,16 @@ def _basic(
   }
 
 
+def _drops(journal: Journal, flag: int) -> np.ndarray:
+  """How often a request's pages were taken, or lost to a fault."""
+  drops = journal.drops
+  return np.bincount(
+      drops.row[drops.flag == flag], minlength=len(journal.requests)
+  )
+
+
 def _recomputed(lives: Lives, rows: int) -> np.ndarray:
-  """Tokens that preemptions lost and no prefix cache had when it went on."""
+  """Tokens whose pages were lost and that no prefix cache had afterwards."""
   again = np.flatnonzero(np.diff(lives.row) == 0)
   lost = lives.cached_tokens[again]
   lost -= np.minimum(lost, lives.reused_tokens[again + 1])
@@ -329,7 +338,8 @@ _ORDER = (
     "itl_later_max_ns", "tpot_ns", "e2el_ns", "queue_prefill_ns", "prefill_ns",
     "transfer_wait_ns", "transfer_ns", "queue_decode_ns", "decode_ns",
     "preempted_ns", "hidden_transfer_ns", *(f"{name}_ns" for name in WAITS),
-    "interference_ns", "preemptions", "recomputed_tokens", "prefilled_tokens",
+    "interference_ns", "preemptions", "restarts", "recomputed_tokens",
+    "prefilled_tokens",
     "reused_tokens",
 )
 """Columns of a table and of `requests.parquet`, which adds `workers`."""

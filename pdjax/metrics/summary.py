@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pdjax import config
-from pdjax.metrics import attribution
+from pdjax.metrics import attribution, mishaps
 from pdjax.metrics.anchors import ANCHORS
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.certainty import bounds
@@ -74,6 +74,7 @@ def summarize(
   summary |= _steps(table)
   summary |= _lost_prefill(table)
   summary |= attribution.figures(table.attribution)
+  summary |= mishaps.figures(table.journal.mishaps)
   summary |= facts.known() | _cost_of_tokens(summary, facts)
   doubtful = doubts(everyone, summary, facts)
   summary["doubtful"] = bool(doubtful)
@@ -97,6 +98,7 @@ def _counts(table: RequestTable) -> dict[str, int | float | None]:
       "total_input_tokens": int(table["prompt_tokens"][done].sum()),
       "total_output_tokens": int(table["output_tokens"][done].sum()),
       "preemptions": int(table["preemptions"].sum()),
+      "restarts": int(table["restarts"].sum()),
       "recomputed_tokens": int(table["recomputed_tokens"].sum()),
       "prefix_hit_rate": _ratio(
           int(table["reused_tokens"].sum()), int(table["prompt_tokens"].sum())

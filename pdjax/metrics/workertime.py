@@ -1,10 +1,11 @@
 """How each worker spent the run: computing, or waiting for what.
 
-Four states share out all the time of a worker, the first that holds counts:
+Five states share out all the time of a worker, the first that holds counts:
 
-  compute       a step is under way
+  compute       a step is under way, perhaps in vain
+  lost          it is gone, and not back yet
   kv_in_flight  none is, and pages are on their way to it
-  blocked       neither, and a request lacks pages or a place in its batch
+  blocked       none of these, and a request lacks pages or a place in its batch
   no_work       else: nothing to do, or only work that its policy holds back
 
 The log alone says all of it. Copies of pages between two steps are part of the
@@ -20,7 +21,7 @@ import numpy as np
 from pdjax.metrics.journal import Journal
 from pdjax.metrics.spans import Spans
 
-STATES = ("compute", "kv_in_flight", "blocked", "no_work")
+STATES = ("compute", "lost", "kv_in_flight", "blocked", "no_work")
 
 
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
@@ -47,20 +48,28 @@ def worker_time(
     journal: Journal, begin_ns: int, end_ns: int, workers: int
 ) -> WorkerTime:
   """Of `workers` workers in [begin, end)."""
-  runs, blocks = journal.runs, journal.blocks
+  runs, blocks, mishaps = journal.runs, journal.blocks, journal.mishaps
 
   def inside(spans: Spans) -> Spans:
     return spans.clipped(begin_ns, end_ns)
 
-  ran = Spans.of(runs.worker, runs.started_ps // 1000, runs.ended_ps // 1000)
+  ran = Spans.of(
+      runs.worker, runs.started_ps // 1000, runs.ended_ps // 1000
+  ).plus(Spans.of(
+      mishaps.cut_worker, mishaps.cut_begin_ns, mishaps.cut_end_ns
+  ))
+  lost = inside(Spans.of(
+      mishaps.lost_worker, mishaps.lost_ns, mishaps.back_ns
+  ))
   flying = inside(journal.moves.inbound())
   lacking = inside(Spans.of(blocks.worker, blocks.begin_ns, blocks.end_ns))
   out, into = map(inside, journal.moves.on_links())
   ran = inside(ran)
   state_ns = {
       "compute": ran.total_ns(workers),
-      "kv_in_flight": flying.outside_ns(ran, workers),
-      "blocked": lacking.outside_ns(ran.plus(flying), workers),
+      "lost": lost.outside_ns(ran, workers),
+      "kv_in_flight": flying.outside_ns(ran.plus(lost), workers),
+      "blocked": lacking.outside_ns(ran.plus(lost).plus(flying), workers),
   }
   span_ns = max(0, end_ns - begin_ns)
   busy_ns = np.sum(list(state_ns.values()), axis=0)

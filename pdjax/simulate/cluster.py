@@ -22,7 +22,7 @@ from pdjax.config import (
     most_seqs,
 )
 from pdjax.dtypes import BITS, Dtypes
-from pdjax.faults import plan_of
+from pdjax.faults import FaultPlan, plan_of
 from pdjax.models.sizes import spec_of
 from pdjax.models.spec import ModelSpec
 from pdjax.schedule.setup import worker_pools
@@ -96,13 +96,17 @@ class Cluster:
     return sum(value * chips for value, chips in each)
 
   def backend(
-      self, clients: Clients, output_tokens: Sequence[int]
+      self,
+      clients: Clients,
+      output_tokens: Sequence[int],
+      plan: FaultPlan | None = None,
   ) -> SimulatedBackend:
-    """A fresh backend at time 0."""
+    """A fresh backend at time 0; `plan` instead of the config's faults."""
     return SimulatedBackend(
         clients, output_tokens, self.costs, self.links,
         dispatch_ahead=self.dispatch_ahead, lane_costs=self.lane_costs,
-        plan=plan_of(self.faults, len(self.costs)), verify=self.verify,
+        plan=plan or plan_of(self.faults, len(self.costs)),
+        verify=self.verify,
     )
 
 

@@ -23,17 +23,22 @@ from pdjax.request import Progress, State
 from pdjax.schedule.batching import Chunked, Continuous
 from pdjax.schedule.placement import end_unwanted
 from pdjax.schedule.policies import Composed
+from pdjax.schedule.recovery import Recovery
 from pdjax.schedule.world import World
 
 
 class Unhurried:
   """Routes, reserves and sends at a timer each, on workers of some roles."""
 
-  def __init__(self, roles: str, pause_ps: int):
+  def __init__(
+      self, roles: str, pause_ps: int, recovery: Recovery | None = None
+  ):
     self._roles, self._pause_ps = roles, pause_ps
+    self._recovery = recovery or Recovery()
 
   def place(self, event, world):
     yield from end_unwanted(event, world)
+    yield from self._recovery.answer(event, world)
     if isinstance(event, Woke):
       for progress in list(world.progress.values()):
         yield from self._advance(progress, world)
@@ -48,11 +53,20 @@ class Unhurried:
   prepare = move
 
   def _advance(self, progress, world):
-    if progress.state is State.ARRIVED:
-      first = world.with_role(self._roles[0])
-      yield Route(progress.id, first[0].id)
-    elif progress.state is State.HANDOFF:
-      target = world.with_role(self._roles[1])[0]
+    if progress.state not in (State.ARRIVED, State.HANDOFF):
+      return
+    routed = progress.state is State.HANDOFF
+    workers = world.with_role(self._roles[routed])
+    if not workers:
+      yield from self._recovery.strand(progress, world, "worker")
+      return
+    self._recovery.found(progress)
+    if not routed:
+      yield Route(progress.id, _least_loaded(workers).id)
+    elif self._recovery.may_send(progress, world):
+      target = _least_loaded(workers)
+      if progress.target is not None:
+        target = world.workers[progress.target]
       if target.id not in progress.pages:
         if world.admits(target, progress):
           yield Reserve(progress.id, target.id, target.need_pages(progress))
@@ -60,6 +74,10 @@ class Unhurried:
         pages = (0, target.pages_for(progress.computed_tokens))
         source = progress.worker
         yield Transfer(progress.id, source, target.id, pages)
+
+
+def _least_loaded(workers):
+  return min(workers, key=lambda w: (w.outstanding_tokens, w.id))
 
 
 class TurnAbout(Chunked):
@@ -125,8 +143,10 @@ IN_STATE = {
 }
 
 
-def policy_for(case: Case, pause_ps: int) -> Composed:
-  return Composed(Unhurried(case.roles, pause_ps), case.rule())
+def policy_for(
+    case: Case, pause_ps: int, recovery: Recovery | None = None
+) -> Composed:
+  return Composed(Unhurried(case.roles, pause_ps, recovery), case.rule())
 
 
 class GivesUp:

@@ -5,8 +5,10 @@ import dataclasses
 import numpy as np
 from hypothesis import given, settings
 
+from pdjax.events import Displaced, Restart, WorkerLost
 from pdjax.metrics.breakdown import PARTS
-from pdjax.metrics.requests import request_table
+from pdjax.metrics.requests import table_of
+from pdjax.metrics.summary import summarize
 from pdjax.schedule.policies import Composed
 from pdjax.schedule.replay import replay
 from pdjax.schedule.setup import placement_of, rule_of
@@ -34,11 +36,20 @@ def test_nothing_is_lost_whatever_goes_wrong(run, load, hits):
   assert times == sorted(times)
   result = replay(log, policy_for(run), world_for(run))
   assert result.identical == result.commands, result.difference
-  check_parts(log)
+  check_metrics(log, run)
 
 
-def check_parts(log):
-  table = request_table(log)
+def check_metrics(log, run):
+  """A request's parts sum to its latency, a worker's states to the run."""
+  table = table_of(log, run)
+  time = table.attribution.time
+  states_ns = np.array(list(time.state_ns.values()))
+  assert (states_ns.sum(axis=0) == time.span_ns).all()
+  assert (states_ns >= 0).all()
+  restarts = len(log.of(Displaced, Restart))
+  assert table["restarts"].sum() == restarts
+  summary = summarize(table, run)
+  assert summary["workers_lost"] == len(log.of(WorkerLost))
   done = table.finished
   total = sum(np.asarray(table[f"{part}_ns"]) for part in PARTS)
   assert (total[done] == np.asarray(table["e2el_ns"])[done]).all()

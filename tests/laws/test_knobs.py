@@ -9,6 +9,8 @@ from pdjax.config import (
   HANDING_OVER,
   SLO,
   Cluster,
+  Fault,
+  Faults,
   LaneShares,
   Lengths,
   Link,
@@ -16,6 +18,7 @@ from pdjax.config import (
   TransferPlan,
   Workload,
 )
+from pdjax.events import Fail
 from pdjax.metrics.requests import request_table
 from pdjax.metrics.summary import summarize
 from pdjax.workload.build import build
@@ -115,6 +118,71 @@ HANDED_OFF = [
     ("conditional", "strategy.local_prompt_tokens", 100),
     ("conditional", "strategy.chunk_size", 16),
 ]
+
+
+BROKEN = Faults(
+    drop_share=0.1, delay_share=0.1, corrupt_share=0.1, slow_share=0.1,
+    delay_s=0.02, worker_up_s=1.0, worker_down_s=0.1, wait_s=0.05,
+)
+LOST = Fault(kind="worker_lost", worker=2, at_s=0.3)
+CUT_OFF = (LOST, dataclasses.replace(LOST, worker=3))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("events", (LOST,)),
+        ("events", CUT_OFF),
+        ("events", (dataclasses.replace(LOST, down_s=0.1),)),
+        ("events", (dataclasses.replace(LOST, worker=1),)),
+        ("events", (dataclasses.replace(LOST, at_s=0.2),)),
+        ("events", (Fault(kind="cancelled", request=3, state="decode"),)),
+        ("events", (Fault(kind="deadline", request=3, state="prefill"),)),
+        ("events", (Fault(kind="transfer_dropped", request=3),)),
+        ("events", (Fault(kind="transfer_dropped", request=3, times=2),)),
+        ("drop_share", 0.0), ("delay_share", 0.0), ("corrupt_share", 0.0),
+        ("slow_share", 0.0), ("delay_s", 0.1), ("slow_factor", 50.0),
+        ("worker_up_s", 2.0), ("worker_down_s", 0.2), ("seed", 1),
+        ("recovery", "recompute"), ("recovery", "fail"), ("retries", 0),
+        ("backoff_s", 0.0),
+    ],
+)
+def test_a_knob_of_faults_changes_what_is_seen(name, value):
+  run = run_config("disaggregated", "2P2D")
+  run = dataclasses.replace(run, faults=BROKEN)
+  changed = seen(set_field(run, f"faults.{name}", value))
+  assert changed != seen(run)
+
+
+def test_the_wait_for_a_lost_worker_is_read():
+  run = run_config("disaggregated", "2P2D")
+  ends = []
+  for wait_s in (0.02, 0.5):
+    hits = Faults(events=CUT_OFF, wait_s=wait_s)
+    log, world = serve_load(
+        dataclasses.replace(run, faults=hits), busy_load()
+    )
+    assert any(f"no D worker for {wait_s:g} s" == c.reason
+               for c in log.of(Fail))
+    ends.append(log.end_ps)
+  assert ends[0] < ends[1]
+
+
+def test_checksums_find_what_is_damaged():
+  run = run_config("disaggregated", "2P2D")
+  hit = (Fault(kind="transfer_corrupted", request=3),)
+  run = dataclasses.replace(run, faults=Faults(events=hit))
+  found = {}
+  for verify in (False, True):
+    plan = TransferPlan(verify=verify)
+    summary, _ = seen(set_field(run, "strategy.transfer", plan))
+    found[verify] = summary
+  assert found[False]["undetected_corruptions"] == 1
+  assert found[False]["failed_transfers"] == 0 and found[False]["doubtful"]
+  assert any("damaged pages" in line for line in found[False]["flags"])
+  assert found[True]["undetected_corruptions"] == 0
+  assert found[True]["failed_transfers"] == 1
+  assert "faults: 1 transfers corrupted" in found[True]["notes"]
 
 
 @pytest.mark.parametrize(("kind", "path", "value"), COLOCATED + HANDED_OFF)

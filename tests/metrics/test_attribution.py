@@ -39,7 +39,7 @@ def test_by_hand():
   # Worker 0: 2..5. Worker 1: 9..11.5. Worker 2: 1..3 4..6 7..8 13..16 18..20.
   assert ns["compute"] == [3000, 2500, 10_000]
   assert ns["kv_in_flight"] == [0, 2000, 0]
-  assert ns["blocked"] == [0, 0, 0]
+  assert ns["blocked"] == ns["lost"] == [0, 0, 0]
   assert ns["no_work"] == [18_000, 16_500, 11_000]
   assert found.time.egress_ns.tolist() == [2000, 0, 0]
   assert found.time.ingress_ns.tolist() == [0, 2000, 0]
@@ -206,7 +206,7 @@ def test_workers_by_hand():
   # 9..11, and a request blocked on it 3..5 and 6..9.
   assert us == {
       "compute": [7, 4], "kv_in_flight": [0, 3], "blocked": [1, 2],
-      "no_work": [4, 3],
+      "no_work": [4, 3], "lost": [0, 0],
   }
 
 
