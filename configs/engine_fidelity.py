@@ -56,7 +56,7 @@ def get_config() -> ConfigDict:
                   "strategy.kind": "disaggregated",
               },
           ),
-          "grid": {"workload": {"rate": (4.0, 12.0)}},
+          "grid": {"workload": {"rate": (6.0, 14.0)}},
           "repeats": 2,
       },
   })
