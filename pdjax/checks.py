@@ -248,6 +248,16 @@ def _pieces(run: Run) -> Iterator[str]:
       )
 
 
+def _payload(run: Run) -> Iterator[str]:
+  """Rounding makes pages smaller only where they have more than 8 bits."""
+  plan, kept = run.strategy.transfer, run.model.kv_dtype
+  if plan is not None and plan.payload == "int8" and kept in ("fp8", "int8"):
+    yield (
+        "strategy.transfer.payload: 'int8' would save nothing:"
+        f" model.kv_dtype is {kept!r} already"
+    )
+
+
 def _split_text(run: Run) -> str:
   if run.cluster.pools is None:
     return run.cluster.split
@@ -391,6 +401,7 @@ CHECKS: tuple[Check, ...] = (
     _roles,
     _adaptive,
     _pieces,
+    _payload,
     _lanes,
     _chip_said,
     _whole_pages,

@@ -188,6 +188,9 @@ class TransferPlan:
   reserve_at: Literal["prefill_end", "prefill_start", "arrival"] | None = None
   """When pages are reserved on the decode worker; with the last two no prompt
   starts without. Default prefill_end; chunk: prefill_start."""
+  payload: Literal["as_is", "int8"] = "as_is"
+  """What goes over the link: pages as they are, or rounded to int8 with a scale
+  for each token and head; then tokens are not exact."""
   verify: bool = False
   """Compares checksums of the pages at both ends (real backend)."""
 

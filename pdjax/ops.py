@@ -18,6 +18,8 @@ from jax.sharding import Mesh
 from pdjax_kernels import pages, xla
 from pdjax_kernels.chunk_prefill import tpu as prefill_tpu
 from pdjax_kernels.chunk_prefill import triton as prefill_triton
+from pdjax_kernels.kv_move import reference as move
+from pdjax_kernels.kv_move import tpu as move_tpu
 from pdjax_kernels.kv_write import tpu as write_tpu
 from pdjax_kernels.merge_states.reference import with_sink
 from pdjax_kernels.paged_decode import tpu as decode_tpu
@@ -143,6 +145,33 @@ def kv_write(
     case "pallas_interpret":
       write = functools.partial(write_tpu.kv_write, interpret=True)
   return write(kv_P2KCH, k_TKH, v_TKH, page_T, cell_T)
+
+
+def gather_int8(
+    kv_P2KCH: jax.Array, page_M: jax.Array, *, kernels: Kernels = XLA
+) -> tuple[jax.Array, jax.Array]:
+  """Pages rounded to int8: (payload_M2KCH, scale_M2KC in float32)."""
+  if kernels.kind == "pallas_tpu":
+    return move_tpu.gather_int8(kv_P2KCH, page_M)
+  return move.gather_int8(kv_P2KCH, page_M)
+
+
+def scatter_int8(
+    kv_P2KCH: jax.Array,
+    payload_M2KCH: jax.Array,
+    scale_M2KC: jax.Array,
+    page_M: jax.Array,
+    *,
+    kernels: Kernels = XLA,
+) -> jax.Array:
+  """The cache with pages overwritten by payload * scale; donate it.
+
+  A page that comes up more than once, as a sentinel does, holds rubbish after.
+  """
+  scatter = move.scatter_int8
+  if kernels.kind == "pallas_tpu":
+    scatter = move_tpu.scatter_int8
+  return scatter(kv_P2KCH, payload_M2KCH, scale_M2KC, page_M)
 
 
 def paged_decode(

@@ -13,24 +13,26 @@ import dataclasses
 import queue
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Sharding
 
-Put = Callable[[jax.Array, Sharding], jax.Array]
+Put = Callable[[Any, Any], Any]
+"""(arrays, their shardings on another mesh) -> the arrays there."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Shipment:
   """A staging array, where it goes, and who wants to hear of it."""
 
-  staging_LM2KCH: jax.Array
-  sharding: Sharding
+  staging: Any
+  """staging_LM2KCH, or arrays in a tuple."""
+  sharding: Any
   """On the target mesh."""
   gathered: Callable[[], None]
   """Called when the pages are off the source's pool."""
-  sent: Callable[[jax.Array], None]
+  sent: Callable[[Any], None]
   """Called with the array once it is whole on the target mesh."""
 
 
@@ -67,9 +69,9 @@ class Mover:
       self._failed(error)
 
   def _carry(self, shipment: Shipment) -> None:
-    jax.block_until_ready(shipment.staging_LM2KCH)
+    jax.block_until_ready(shipment.staging)
     shipment.gathered()
-    arrived = self._put(shipment.staging_LM2KCH, shipment.sharding)
+    arrived = self._put(shipment.staging, shipment.sharding)
     shipment.sent(jax.block_until_ready(arrived))
 
 

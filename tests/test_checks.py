@@ -98,6 +98,11 @@ def test_a_good_run_has_no_problem():
           "cluster": {"split": "1P1D", "chip": "x"}},
          "strategy.transfer.granularity: 'chunk' needs prompts in chunks: say"
          " strategy.chunk_size"),
+        ({"strategy": {"kind": "disaggregated", "transfer": {
+            "payload": "int8"}}, "model": {"kv_dtype": "fp8"},
+          "cluster": {"split": "1P1D", "chip": "x"}},
+         "strategy.transfer.payload: 'int8' would save nothing:"
+         " model.kv_dtype is 'fp8' already"),
         ({"strategy": {"kind": "disaggregated"}},
          "cluster.split: disaggregated runs on workers of role P and D, such"
          " as '2P2D'; got '1C'"),

@@ -91,9 +91,10 @@ ALLOWED: dict[str, set[str]] = {
         "models.presets", *TELLS, *MODEL_FILES,
     },
     "transfer": {"config", "kv", "mesh"},
+    "rounded": {"kv", "mesh", "ops"},
     "engine": {
         *BASE, *SIZES, *POOLS, "schedule", "workload", "mesh", "ops", "kv",
-        "models", "transfer",
+        "models", "transfer", "rounded",
     },
     "aot": {
         *BASE, *SIZES, "schema", "fieldtypes", "schedule", "workload", "mesh",

@@ -9,9 +9,9 @@ from typing import Any
 
 from pdjax.cli.plant import Plant, held
 from pdjax.cli.watch import Throttle
-from pdjax.config import Run
+from pdjax.config import Run, TransferPlan
 from pdjax.engine import capacity
-from pdjax.engine.agreement import unscored
+from pdjax.engine.agreement import Agreement, unscored
 from pdjax.engine.backend import EngineBackend
 from pdjax.engine.steps import Padding
 from pdjax.engine.verify import verify_tokens
@@ -100,7 +100,7 @@ def _examine(
       compiles_in_window=backend.compiles_in_window,
       tokens_verified=checked.requests if checked else 0,
       tokens_unscored=unscored(backend.gaps.values()),
-      tokens_differing=checked.different if checked else None,
+      **_agreed(checked, run.strategy.transfer) if checked else {},
   )
   more: dict[str, Any] = {
       "programs": sum(backend.num_programs),
@@ -113,6 +113,13 @@ def _examine(
         "verified_tokens_tied": checked.ties,
     }
   return facts, more
+
+
+def _agreed(checked: Agreement, plan: TransferPlan | None) -> dict[str, Any]:
+  """What differs is a mistake, unless pages were rounded on their way."""
+  if plan is None or plan.payload == "as_is" or not checked.checked:
+    return {"tokens_differing": checked.different}
+  return {"token_agreement": 1 - checked.different / checked.checked}
 
 
 def _write_tokens(backend: EngineBackend, path: Path) -> None:

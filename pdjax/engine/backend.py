@@ -304,5 +304,5 @@ class EngineBackend:
         return self._transit.passed(now_ps, report)
       case Landed():
         source = self._crew.workers[self._transit.source(report)].replica
-        return self._transit.land(now_ps, report, source.config.page_bytes)
+        return self._transit.land(now_ps, report, source.sent_page_bytes)
     raise ValueError(f"no event for {report}")

@@ -25,6 +25,8 @@ def of(run: config.Run, devices: Sequence[Device]) -> dict:
         f"{len(sizes)} workers share {used} device(s): transfers are real,"
         " isolation is not"
     )
+  if run.strategy.transfer and run.strategy.transfer.payload == "int8":
+    notes.append("KV rounded to int8 on its way: tokens are not exact")
   return {
       "platform": platform,
       "device_kind": devices[0].device_kind,

@@ -7,6 +7,7 @@ them dies; not what a scheduler wants from them.
 import functools
 import queue
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -139,12 +140,12 @@ class Crew:
               pass
 
   def _ship(
-      self, order: GatherOrder, staging: jax.Array, sums: jax.Array | None
+      self, order: GatherOrder, staging: Any, sums: jax.Array | None
   ) -> None:
     """Called by the source's thread; the mover's thread goes on from here."""
     target = self.workers[order.target]
 
-    def sent(arrived: jax.Array) -> None:
+    def sent(arrived: Any) -> None:
       checksums = None if sums is None else np.asarray(sums)
       self._reports.put(Passed(order.transfer, "sent"))
       target.submit(ScatterOrder(
@@ -153,7 +154,7 @@ class Crew:
 
     self._mover.ship(Shipment(
         staging,
-        target.replica.staging_for(staging.shape[3]),
+        target.replica.staging_for(staging),
         functools.partial(
             self._reports.put, Passed(order.transfer, "gathered")
         ),

@@ -91,7 +91,7 @@ class ScatterOrder:
 
   transfer: int
   staging: Any
-  """staging_LM2KCH on this worker's mesh."""
+  """On this worker's mesh: staging_LM2KCH, or a `Rounded`."""
   checksums: Any
   """Of the pages at the source, or None."""
   pages: tuple[int, ...]

@@ -10,14 +10,17 @@ import dataclasses
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
-from pdjax import kv, transfer
+from pdjax import kv, rounded, transfer
 from pdjax import mesh as meshes
 from pdjax.config import Sampling
 from pdjax.engine import packing
 from pdjax.engine.buckets import Shape
 from pdjax.engine.passes import Passes, Prompts, Rows
+from pdjax.ops import Kernels
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,9 @@ class Programs:
   """Of matrix products, see `jax.default_matmul_precision`."""
   verify: bool
   """Gather and scatter also sum up the pages they handle."""
+  kernels: Kernels
+  rounds: bool
+  """Pages travel as int8."""
   sampling: Sampling
   """Of the run: whether tokens are drawn, and with cuts, is compiled in."""
 
@@ -49,14 +55,26 @@ class Programs:
         case _:
           return self._lower_pass(shape)
 
-  def staging_for(self, heads: int) -> NamedSharding:
+  @property
+  def sent_page_bytes(self) -> int:
+    """Of a page that travels from here."""
+    if self.rounds:
+      return rounded.page_bytes(self.config)
+    return self.config.page_bytes
+
+  def staging_for(self, heads: int) -> Any:
     """How pages with that many heads arrive here."""
+    if self.rounds:
+      return rounded.shardings(self.mesh, heads)
     return kv.staging_sharding(self.mesh, heads)
 
-  def staging_shape(self, shape: Shape) -> tuple[int, ...]:
-    """Of pages that arrive: [L, M, 2, K, C, H]."""
+  def empty_staging(self, shape: Shape) -> Any:
+    """Zeros of what arrives, on the host: [L, M, 2, K, C, H]."""
+    if self.rounds:
+      return rounded.empty(self.config, shape.M, shape.K)
     L, _, pair, _, C, H = self.config.shape
-    return (L, shape.M, pair, shape.K, C, H)
+    dtype = jnp.dtype(self.config.dtype)
+    return np.zeros((L, shape.M, pair, shape.K, C, H), dtype)
 
   def no_rows(self, shape: Shape) -> Rows:
     """Decode rows of the shape, all of them empty."""
@@ -68,9 +86,10 @@ class Programs:
 
   def _lower_gather(self, shape: Shape) -> jax.stages.Lowered:
     pool = kv.pool_sharding(self.mesh)
+    sent = self.staging_for(self.config.shape[3])
     program = jax.jit(
         self._gather, in_shardings=(pool, self._whole),
-        out_shardings=(pool, self._whole),
+        out_shardings=(sent, self._whole),
     )
     return program.lower(self._pool(), packing.padded([], shape.M))
 
@@ -80,8 +99,11 @@ class Programs:
         self._scatter, donate_argnums=0, out_shardings=(pool, self._whole),
         in_shardings=(pool, staging, self._whole),
     )
-    arriving = jax.ShapeDtypeStruct(
-        self.staging_shape(shape), self.config.dtype, sharding=staging
+    arriving = jax.tree.map(
+        lambda zeros, where: jax.ShapeDtypeStruct(
+            zeros.shape, zeros.dtype, sharding=where
+        ),
+        self.empty_staging(shape), staging,
     )
     return program.lower(
         self._pool(), arriving, packing.padded([], shape.M)
@@ -113,11 +135,19 @@ class Programs:
     )
 
   def _gather(self, pool_LP2KCH: jax.Array, page_M: jax.Array):
-    staging_LM2KCH = kv.gather_pages(pool_LP2KCH, page_M)
-    return staging_LM2KCH, self._sums(staging_LM2KCH)
+    if not self.rounds:
+      staging_LM2KCH = kv.gather_pages(pool_LP2KCH, page_M)
+      return staging_LM2KCH, self._sums(staging_LM2KCH)
+    staging = rounded.gather(pool_LP2KCH, page_M, self.mesh, self.kernels)
+    return staging, self._sums(rounded.restored(staging, self.config.dtype))
 
-  def _scatter(self, pool_LP2KCH, staging_LM2KCH, page_M):
-    pool_LP2KCH = kv.scatter_pages(pool_LP2KCH, staging_LM2KCH, page_M)
+  def _scatter(self, pool_LP2KCH, staging, page_M):
+    if self.rounds:
+      pool_LP2KCH = rounded.scatter(
+          pool_LP2KCH, staging, page_M, self.mesh, self.kernels
+      )
+    else:
+      pool_LP2KCH = kv.scatter_pages(pool_LP2KCH, staging, page_M)
     return pool_LP2KCH, self._sums(kv.gather_pages(pool_LP2KCH, page_M))
 
   def _sums(self, pages_LM2KCH: jax.Array) -> jax.Array | None:

@@ -7,6 +7,7 @@ Dimension key: docs/notation.md.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -72,16 +73,19 @@ class Replica:
     )
     return result_3S
 
-  def gather(self, page_M: np.ndarray) -> tuple[jax.Array, jax.Array | None]:
-    """Pages copied out: (staging_LM2KCH, checksums or None)."""
+  def gather(self, page_M: np.ndarray) -> tuple[Any, jax.Array | None]:
+    """Pages copied out: (staging, checksums or None).
+
+    staging_LM2KCH, or a `Rounded` where pages travel as int8.
+    """
     return self._program(Shape("gather", len(page_M)))(self._pool, page_M)
 
   def scatter(
-      self, staging_LM2KCH: jax.Array, page_M: np.ndarray
+      self, staging: Any, page_M: np.ndarray
   ) -> jax.Array | None:
     """Pages overwritten; what is there then is summed up, or None."""
-    shape = Shape("scatter", len(page_M), K=staging_LM2KCH.shape[3])
-    self._pool, sums = self._program(shape)(self._pool, staging_LM2KCH, page_M)
+    shape = Shape("scatter", len(page_M), K=heads_of(staging))
+    self._pool, sums = self._program(shape)(self._pool, staging, page_M)
     return sums
 
   def wait(self) -> None:
@@ -100,9 +104,14 @@ class Replica:
   def rows_on_device(self, rows: Rows) -> Rows:
     return jax.device_put(rows, meshes.replicated(self.mesh))
 
-  def staging_for(self, heads: int) -> jax.sharding.NamedSharding:
-    """How pages with that many heads arrive here."""
-    return self._programs.staging_for(heads)
+  def staging_for(self, staging: Any) -> Any:
+    """How pages that were copied out elsewhere arrive here."""
+    return self._programs.staging_for(heads_of(staging))
+
+  @property
+  def sent_page_bytes(self) -> int:
+    """Of a page that travels from here."""
+    return self._programs.sent_page_bytes
 
   # Programs. -----------------------------------------------------------------
 
@@ -133,12 +142,16 @@ class Replica:
         rows = self._programs.no_rows(shape)
         np.asarray(self.mixed(packing.feed_of((), shape.B), rows, prompts))
 
-  def _empty_staging(self, shape: Shape) -> jax.Array:
-    size = self._programs.staging_shape(shape)
-    zeros = np.zeros(size, jnp.dtype(self.config.dtype))
-    return jax.device_put(zeros, self.staging_for(shape.K))
+  def _empty_staging(self, shape: Shape) -> Any:
+    zeros = self._programs.empty_staging(shape)
+    return jax.device_put(zeros, self._programs.staging_for(shape.K))
 
   def _program(self, shape: Shape) -> Callable:
     if shape not in self._compiled:
       self._compiled[shape] = self._programs.lowered(shape).compile()
     return self._compiled[shape]
+
+
+def heads_of(staging: Any) -> int:
+  """Heads of pages that were copied out, copies included."""
+  return jax.tree.leaves(staging)[0].shape[3]

@@ -81,4 +81,5 @@ def programs_of(
       passes=passes, params=leaves, config=pool, mesh=model.mesh,
       R=R, precision=run.engine.matmul_precision,
       verify=plan_of_transfer.verify, sampling=run.sampling,
+      kernels=model.kernels, rounds=plan_of_transfer.payload == "int8",
   )

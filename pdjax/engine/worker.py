@@ -8,6 +8,7 @@ one queue of reports that the scheduler's thread reads.
 import queue
 import threading
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import jax
 import numpy as np
@@ -32,7 +33,7 @@ from pdjax.engine.stopping import Stops
 
 Errand = Callable[[Replica], None]
 Order = StepOrder | GatherOrder | ScatterOrder | Errand
-Ship = Callable[[GatherOrder, jax.Array, jax.Array | None], None]
+Ship = Callable[[GatherOrder, Any, jax.Array | None], None]
 
 
 class Worker:

@@ -48,6 +48,9 @@ class Facts:
   """Tokens of the run whose logits were not all finite."""
   tokens_differing: int | None = None
   """Tokens of those requests that no tie explains."""
+  token_agreement: float | None = None
+  """Where KV is rounded on its way: share of the verified tokens that are equal
+  all the same, or tied."""
   load_ended: bool | None = None
   """Whether the last prepared request arrived before a steady run was over."""
   extrapolated_step_share: float | None = None
@@ -104,6 +107,11 @@ def _from_workload(run: config.Run, facts: Facts) -> list[str]:
     lines.append(
         f"prefix reuse of {facts.prefix_reuse_share:.0%} ignored: prefix cache"
         " is off"
+    )
+  if facts.token_agreement is not None:
+    lines.append(
+        "not exact: KV rounded to int8 on its way;"
+        f" {facts.token_agreement:.2%} of the verified tokens agree"
     )
   if (facts.extrapolated_step_share or 0) >= EXTRAPOLATED_SHARE:
     lines.append(

@@ -156,6 +156,13 @@ class ModelSpec:
     return self.num_layers * values * dtype_bytes
 
   @property
+  def kv_int8_bytes_per_token(self) -> int:
+    """Of one rounded to int8 for a transfer: a float32 scale goes with each
+    key and value of a head, or with each layer's latent."""
+    scales = 1 if self.latent is not None else 2 * self.num_kv_heads
+    return self.kv_bytes_per_token(1) + self.num_layers * scales * 4
+
+  @property
   def unrunnable(self) -> str | None:
     """Why `pdjax.models.transformer` cannot run it; None if it can."""
     checks = {

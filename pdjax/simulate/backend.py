@@ -71,6 +71,9 @@ class _Flight:
 
   command: Transfer
   size_bytes: int
+  """That travel."""
+  copied_bytes: int
+  """As much as is read and written on either side, halved."""
   harm: Harm | None
   awaited: int = -1
   """Which of the pending events is the next of it; others are outdated."""
@@ -100,10 +103,12 @@ class SimulatedBackend:
       lane_costs: Sequence[Sequence[StepCost]] | None = None,
       plan: FaultPlan | None = None,
       verify: bool = False,
+      sent_token_bytes: Sequence[int | None] | None = None,
   ):
     """`output_tokens` are true answer lengths by request id; `costs` and
     `links` are by worker, `lane_costs` by worker and lane; without them each
-    worker has one lane. `verify` finds damaged pages."""
+    worker has one lane. `verify` finds damaged pages. `sent_token_bytes` are
+    of a cached token on its way from each worker; None: as it is kept."""
     self._clients = clients
     self._output_tokens = output_tokens
     self._costs = costs
@@ -112,6 +117,7 @@ class SimulatedBackend:
     self._lane_costs = lane_costs or [[cost] for cost in costs]
     self._lanes = [[Lane() for _ in each] for each in self._lane_costs]
     self._plan, self._verify = plan, verify
+    self._sent_token_bytes = sent_token_bytes or [None] * len(costs)
     self._world: World | None = None
     """Where faults look for the state that they wait for."""
     self._transfers: dict[int, _Flight] = {}
@@ -230,10 +236,16 @@ class SimulatedBackend:
     first, last = command.pages
     tokens = (last - first) * world.workers[command.source].spec.page_tokens
     cost = self._costs[command.source]
-    size_bytes = cost.transfer_bytes(tokens)
-    flight = _Flight(command, size_bytes, self._harm_to(command))
+    size_bytes = kept_bytes = cost.transfer_bytes(tokens)
+    sent = self._sent_token_bytes[command.source]
+    if sent is not None:
+      size_bytes = tokens * sent
+    flight = _Flight(
+        command, size_bytes, (size_bytes + kept_bytes) // 2,
+        self._harm_to(command),
+    )
     self._transfers[command.transfer] = flight
-    at_ps = self._copy(command.source, cost.gather_ps(size_bytes))
+    at_ps = self._copy(command.source, cost.gather_ps(flight.copied_bytes))
     if flight.harm:
       at_ps += flight.harm.delay_ps
     self._await(flight, TransferProgressed(
@@ -295,7 +307,7 @@ class SimulatedBackend:
       del self._transfers[number]
       return _failed(flight, at_ps, "its bytes never arrived")
     flight.sent = True
-    copy_ps = self._costs[command.target].scatter_ps(size_bytes)
+    copy_ps = self._costs[command.target].scatter_ps(flight.copied_bytes)
     over_ps = self._copy(command.target, copy_ps)
     found = flight.fault == "corrupted" and self._verify
     self._await(flight, TransferEnded(

@@ -13,6 +13,7 @@ from pdjax.config import (
     BUILTIN_STRATEGIES,
     NAMED_COSTS,
     WHOLE_PROMPT_TOKENS,
+    WHOLE_REQUESTS,
     ConfigError,
   Faults,
     Model,
@@ -56,6 +57,8 @@ class Cluster:
   draw: int = 0
   faults: Faults = Faults()
   verify: bool = False
+  rounded: bool = False
+  """Pages travel as int8."""
   """Damaged pages are found."""
   """Of the scalars, within their uncertainty; 0: as stated."""
 
@@ -107,6 +110,10 @@ class Cluster:
         dispatch_ahead=self.dispatch_ahead, lane_costs=self.lane_costs,
         plan=plan or plan_of(self.faults, len(self.costs)),
         verify=self.verify,
+        sent_token_bytes=[
+            cost.spec.kv_int8_bytes_per_token if self.rounded else None
+            for cost in self.costs
+        ],
     )
 
 
@@ -131,6 +138,7 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
   if errors:
     raise ConfigError(list(errors))
   workers = [built[pool] for pool in worker_pools(run)]
+  plan = run.strategy.transfer or WHOLE_REQUESTS
   priced = tuple(cost for cost, _, _ in workers)
   return Cluster(
       costs=priced,
@@ -140,7 +148,8 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
       lane_costs=_lane_costs(run, priced),
       draw=run.backend.draw,
       faults=run.faults,
-      verify=bool(run.strategy.transfer and run.strategy.transfer.verify),
+      verify=plan.verify,
+      rounded=plan.payload == "int8",
   )
 
 

@@ -13,15 +13,18 @@ from hypothesis import strategies as st
 
 from pdjax import events
 from pdjax.config import Pool, TransferPlan
+from pdjax.engine.verify import verify_tokens
 from pdjax.request import Request
 from pdjax.workload.workload import Workload
 from tests.engine.engine_session import (
     MAX_TOKENS,
+    OUTPUT_TOKENS,
     PAGE_TOKENS,
     PROMPT_TOKENS,
     engine_of,
     run_of,
     serve_on,
+    workload,
 )
 
 SPLITS = ("1P1D", "1P3D", "3P1D", "2P2D")
@@ -138,3 +141,24 @@ def test_pieces_land_while_the_prompt_is_computed(four):
   assert moved == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 9)]
   kinds = [type(e).__name__ for e in log.of(events.Transfer, events.Step)][:6]
   assert kinds == ["Step", "Transfer"] * 3
+
+
+def test_pages_as_int8():
+  """A third of the bytes move; whoever needs exact tokens is told."""
+  plan = TransferPlan(granularity="chunk", payload="int8", verify=True)
+  run = run_of("1P1D", "disaggregated", chunk_size=16, plan=plan)
+  with engine_of(run, max_programs=6) as backend:
+    served = serve_on(backend, run)
+    assert backend.compiles_in_window == 0
+    agreement = verify_tokens(backend, workload(), len(PROMPT_TOKENS))
+    assert "not exact" in " ".join(backend.conditions["notes"])
+  pages = sum(last - first for first, last in (
+      transfer.pages for transfer in served.log.of(events.Transfer)
+  ))
+  ended = served.log.of(events.TransferEnded)
+  # 2 layers, keys and values, 2 heads, 8 cells: 16 bytes and a scale of 4.
+  moved_bytes = pages * 2 * 2 * 2 * 8 * (16 + 4)
+  assert sum(e.moved_bytes for e in ended) == moved_bytes
+  assert not any(e.failure for e in ended)
+  assert agreement.checked == sum(OUTPUT_TOKENS)
+  assert agreement.different < 0.2 * agreement.checked

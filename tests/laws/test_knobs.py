@@ -113,6 +113,7 @@ HANDED_OFF = [
         ("disaggregated", "strategy.transfer", TransferPlan(reserve_at=when))
         for when in ("prefill_start", "arrival")
     ),
+    ("disaggregated", "strategy.transfer", TransferPlan(payload="int8")),
     ("chunked prefill on P", "strategy.transfer",
      TransferPlan(granularity="chunk")),
     ("conditional", "strategy.local_prompt_tokens", 100),

@@ -45,6 +45,14 @@ def test_nobody_wanted_is_not_judged_and_nobody_served_is_missed():
   assert late["late"] == late["sent"] and late["slo_met"] is False
 
 
+def test_rounded_pages_are_a_caveat_and_no_doubt():
+  run, _, table = served()
+  row = summarize(table, run, facts=Facts(token_agreement=0.965))
+  lines = [line for line in row["flags"] if line.startswith("not exact: KV")]
+  assert len(lines) == 1 and "96.50% of the verified tokens" in lines[0]
+  assert row["token_agreement"] == 0.965
+
+
 def test_a_run_term_without_a_sample_is_not_judged():
   slo = config.SLO(terms=(("tpot", "mean", "run", 10.0),))
   row = summary_of(slo, output=ONE)

@@ -85,6 +85,28 @@ def test_one_disaggregated_request_is_the_closed_form():
   ]
 
 
+def test_pages_as_int8_weigh_less_and_are_copied_less():
+  """A token of llama-3-8b: 32 layers, 2 x 8 heads, 128 bytes and a scale."""
+  run = make_run("disaggregated", "1P1D")
+  plan = config.TransferPlan(payload="int8")
+  run = dataclasses.replace(
+      run, strategy=dataclasses.replace(run.strategy, transfer=plan)
+  )
+  log, cluster, _ = simulate(run, [request(0, 100, 3)])
+  cost, link = cluster.costs[0], cluster.links[0]
+  tokens = 7 * PAGE
+  whole_bytes = cost.transfer_bytes(tokens)
+  size_bytes = tokens * 32 * 2 * 8 * (128 + 4)
+  (ended,) = log.of(TransferEnded)
+  assert ended.moved_bytes == size_bytes < 0.52 * whole_bytes
+  copied_bytes = (size_bytes + whole_bytes) // 2
+  (started,) = [at_ps for at_ps, e in log if isinstance(e, Transfer)]
+  assert ended.at_ps - started == (
+      cost.gather_ps(copied_bytes) + link.transfer_ps(size_bytes)
+      + cost.scatter_ps(copied_bytes)
+  )
+
+
 def test_a_true_end_before_the_declared_one_ends_the_run():
   log, _, world = simulate(make_run(), [request(0, 10, 100)], [4])
   ends = log.of(StepEnded)
