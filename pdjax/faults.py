@@ -109,15 +109,14 @@ class FaultPlan:
     """When the next fault strikes, as far as is known; its time may be past."""
     return self._due[0][0] if self._due else None
 
-  def due_loss(self) -> int | None:
-    """The worker that the next strike takes, if it takes one."""
-    if not self._due:
-      return None
-    what = self._due[0][2]
-    if isinstance(what, Fault) and what.kind == "worker_lost":
-      assert what.worker is not None
-      return None if what.worker in self._lost else what.worker
-    return None
+  def losing(self, now_ps: int) -> list[int]:
+    """Workers that are lost by now, which nobody has been told."""
+    due = [what for at_ps, _, what in sorted(self._due) if at_ps <= now_ps]
+    return [
+        what.worker for what in due
+        if isinstance(what, Fault) and what.kind == "worker_lost"
+        and what.worker is not None and what.worker not in self._lost
+    ]
 
   def look(self, requests: dict[int, Progress], now_ps: int) -> None:
     """Faults that wait for a state of a request strike now if it is in it."""

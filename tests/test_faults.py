@@ -60,9 +60,9 @@ def test_faults_of_transfers_one_by_one():
 def test_a_worker_is_lost_once_and_comes_back():
   lost = Fault(kind="worker_lost", worker=1, at_s=1.0, down_s=2.0)
   plan = FaultPlan(Faults(events=(lost, lost)), 2)
-  assert plan.due_ps == S and plan.due_loss() == 1
+  assert plan.due_ps == S and plan.losing(S) == [1, 1]
   assert plan.take({}, S) == WorkerLost(S, 1)
-  assert plan.due_loss() is None
+  assert plan.losing(S) == []
   assert plan.take({}, S) is None  # it is lost already
   assert plan.due_ps == 3 * S
   assert plan.take({}, 3 * S) == WorkerBack(3 * S, 1)

@@ -16,6 +16,7 @@ from pdjax.events import (
   WorkerBack,
   WorkerLost,
 )
+from pdjax.segments import elapsed_ps
 
 HARMS = ("dropped", "delayed", "corrupted", "slowed")
 
@@ -71,20 +72,28 @@ def _losses(log: Log) -> np.ndarray:
 def _cut_steps(log: Log) -> np.ndarray:
   """[worker, begin, end] of each step that a loss cut short.
 
-  A step is taken to begin when it was asked for.
+  A step is taken to begin when it was asked for; within a run, when the one
+  before it was over.
   """
   cut: list[tuple[int, int, int]] = []
   running: dict[tuple[int, int], int] = {}
+  told_ps: dict[tuple[int, int], int] = {}
   for _, at_ps, entry in log.noted(Step, StepEnded, WorkerLost):
     match entry:
       case Step():
         running[entry.worker, entry.lane] = at_ps
+        told_ps.pop((entry.worker, entry.lane), None)
       case StepEnded():
-        running.pop((entry.worker, entry.lane), None)
+        lane = entry.worker, entry.lane
+        running[lane] = entry.started_ps + elapsed_ps(
+            entry.segments, entry.steps
+        )
+        told_ps[lane] = at_ps
       case WorkerLost():
         for lane in [key for key in running if key[0] == entry.worker]:
           begun_ps = running.pop(lane)
-          cut.append((entry.worker, begun_ps // 1000, at_ps // 1000))
+          if told_ps.get(lane, at_ps) == at_ps:
+            cut.append((entry.worker, begun_ps // 1000, at_ps // 1000))
   return np.array(cut, np.int64).reshape(-1, 3).T
 
 

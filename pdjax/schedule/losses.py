@@ -17,6 +17,15 @@ if typing.TYPE_CHECKING:
   from pdjax.schedule.world import World
 
 
+def stop(world: World, worker: Worker) -> None:
+  """A run ended early, and not because an answer did: its worker is going.
+
+  Who waits for it must not be drawn into its last moment.
+  """
+  worker.stopping = True
+  world.lose(worker, True)
+
+
 def lose(world: World, worker: Worker) -> None:
   """Takes a worker out of the world, with its queue, runs and pages."""
   waiting, inbound = list(worker.waiting), [*worker.inbound.values()]
@@ -26,6 +35,7 @@ def lose(world: World, worker: Worker) -> None:
       for progress in group.values()
   ]
   worker.clear()
+  worker.stopping = False
   world.lose(worker, True)
   for progress in (*here, *inbound):
     progress.pages.pop(worker.id)

@@ -50,7 +50,7 @@ def _arrive(world: World, event: ev.Arrived) -> None:
 
 def _lose(world: World, event: ev.WorkerLost) -> None:
   worker = _worker(world, event)
-  if worker.lost:
+  if worker.lost and not worker.stopping:
     raise ValueError(f"{event}: it is lost already")
   losses.lose(world, worker)
 
@@ -71,6 +71,8 @@ def _worker(world: World, event: ev.WorkerLost | ev.WorkerBack) -> Worker:
 def _end_step(world: World, event: ev.StepEnded) -> None:
   worker, run = _run_of(world, event)
   worker.runs[event.lane] = None
+  if event.steps < run.repeats and not event.finished:
+    losses.stop(world, worker)
   worker.shorten(run, event.steps)
   world.touched.add(worker.id)
   finished = dict(event.finished)

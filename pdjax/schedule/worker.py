@@ -95,6 +95,8 @@ class Worker:
   names: PageNames
   lost: bool = False
   """Gone until it is back with an empty pool; nobody may use it."""
+  stopping: bool = False
+  """Its `WorkerLost` is about to come; it still has what it has."""
   outstanding_tokens: int = 0
   """Prompt and answer tokens, so far, of all requests waiting or held here."""
   id: int = dataclasses.field(init=False)

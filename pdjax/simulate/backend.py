@@ -329,9 +329,9 @@ class SimulatedBackend:
     """A fault, or first what its worker had done by then; None: no effect."""
     assert self._plan is not None
     now_ps = self._now[0]
-    losing = self._plan.due_loss()
-    if losing is not None and (over := self._done_before(losing, now_ps)):
-      return over
+    for worker in self._plan.losing(now_ps):
+      if over := self._done_before(worker, now_ps):
+        return over
     requests = self._world.progress if self._world else {}
     event = self._plan.take(requests, now_ps)
     if isinstance(event, WorkerLost):

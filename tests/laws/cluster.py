@@ -282,8 +282,9 @@ def beset(run: Run, hits: Faults, verify: bool = True) -> Run:
       for fault in hits.events
   )
   hits = dataclasses.replace(hits, events=events)
+  plan = run.strategy.transfer or TransferPlan()
   strategy = dataclasses.replace(
-      run.strategy, transfer=TransferPlan(verify=verify)
+      run.strategy, transfer=dataclasses.replace(plan, verify=verify)
   )
   return dataclasses.replace(run, faults=hits, strategy=strategy)
 

@@ -168,9 +168,9 @@ class StrikesWhenSeen(FaultPlan):
   def due_ps(self):
     return self._struck[0].at_ps if self._struck else None
 
-  def due_loss(self):
-    event = self._struck[0] if self._struck else None
-    return event.worker if isinstance(event, WorkerLost) else None
+  def losing(self, now_ps):
+    due = [event for event in self._struck if event.at_ps <= now_ps]
+    return [event.worker for event in due if isinstance(event, WorkerLost)]
 
   def take(self, requests, now_ps):
     event = self._struck.pop(0)
