@@ -52,7 +52,7 @@ class Spread(NamedTuple):
 
 
 def _whole(values: Sequence[Any]) -> np.ndarray:
-  return np.array(values, np.int64)
+  return np.fromiter(values, np.int64, len(values))
 
 
 def _objects(values: Sequence[Any]) -> np.ndarray:
@@ -67,10 +67,10 @@ def _nested(
   """Tuples of items, each part of an item a list; all parts alike long."""
 
   def split(values: Sequence[Any]) -> Iterator[Ragged]:
-    lengths = _whole([len(value) for value in values])
+    lengths = _whole([*map(len, values)])
     items = list(itertools.chain.from_iterable(values))
     for read in reads:
-      yield Ragged(lengths, _whole([read(item) for item in items]))
+      yield Ragged(lengths, _whole([*map(read, items)]))
 
   def join(*lists: Ragged) -> Iterator[tuple]:
     items = list(map(make, *(part.flat.tolist() for part in lists)))
@@ -105,10 +105,10 @@ def _range(first: str, end: str, *, nullable: bool = False) -> Spread:
 
 def _split_requests(requests: Sequence[Request]) -> Iterator[Column]:
   for name in ("id", "arrival_ps", "prompt_tokens", "max_tokens"):
-    yield _whole([getattr(request, name) for request in requests])
+    yield _whole([*map(operator.attrgetter(name), requests)])
   ids = [request.prefix_ids for request in requests]
   yield Ragged(
-      _whole([len(each) for each in ids]),
+      _whole([*map(len, ids)]),
       _whole([*itertools.chain.from_iterable(ids)]),
   )
   yield _whole([request.prefix_block_tokens for request in requests])
@@ -184,8 +184,8 @@ def columns_of(kind: type, entries: Sequence[Any]) -> dict[str, Column]:
   columns: dict[str, Column] = {}
   for field in dataclasses.fields(kind):
     spread = spread_of(kind, field)
-    name = field.name
-    parts = spread.split([getattr(entry, name) for entry in entries])
+    values = [*map(operator.attrgetter(field.name), entries)]
+    parts = spread.split(values)
     columns |= dict(zip(spread.columns, parts, strict=True))
   return columns
 

@@ -80,7 +80,7 @@ class Progress:
   state: State = State.ARRIVED
   worker: int | None = None
   """Where it waits, computes or decodes; the source while in transfer."""
-  target_tokens: int = 0
+  target_tokens: int = dataclasses.field(init=False)
   """Tokens to prefill: the prompt, and after a loss of pages the answer."""
   computed_tokens: int = 0
   """Tokens whose keys and values are in this worker's pages."""
@@ -117,6 +117,7 @@ class Progress:
 
   def __post_init__(self):
     self.id = self.request.id
+    self.target_tokens = self.request.prompt_tokens
     self.priority = (self.request.arrival_ps, self.id)
 
   def __repr__(self) -> str:

@@ -57,7 +57,8 @@ def elapsed_ps(segments: Iterable[Segment], steps: int) -> int:
   total_ps = 0
   for segment in segments:
     if steps <= segment.steps:
-      return total_ps + segment.elapsed_ps(steps)
+      triangle = steps * (steps - 1) // 2
+      return total_ps + steps * segment.first_ps + segment.slope_ps * triangle
     total_ps += segment.total_ps
     steps -= segment.steps
   return total_ps

@@ -25,9 +25,8 @@ def bounds(table: RequestTable, slo: SLO) -> Row:
   for metric in _MEANS:
     values = np.ma.compressed(table[f"{metric}_ns"][table.finished])
     row |= _ms(f"mean_{metric}", batches.of_mean(values))
-  gaps = table.gaps()
   for at in _GAPS:
-    row |= _ms(f"p{at}_itl", timeblocks.percentile(gaps, at))
+    row |= _ms(f"p{at}_itl", timeblocks.percentile(table.gaps, at))
   return row
 
 

@@ -15,12 +15,10 @@ import dataclasses
 import numpy as np
 
 from pdjax.config import SLO
+from pdjax.metrics.cuts import batches
 from pdjax.metrics.requests import RequestTable
 from pdjax.metrics.slo import judge, terms_of
 from pdjax.metrics.throughput import counted_ns, duration_of
-
-_BATCH_TOKENS = 1 << 20
-"""Tokens looked at in one go: bounds memory, not the answer."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,12 +100,8 @@ def _later_in_time(
   row_before = np.cumsum(table["output_tokens"]) - table["output_tokens"]
   index = before - row_before[row]
   due_ns = table["arrival_ns"][row] + ttft_ns + tpot_ns * index
-  cuts = np.searchsorted(
-      np.cumsum(count), np.arange(0, max(1, count.sum()), _BATCH_TOKENS)
-  )
   in_time = 0
-  for begin, end in zip(cuts, [*cuts[1:], len(later)], strict=True):
-    part = slice(begin, end)
+  for part, _ in batches(count):
     in_time += _in_time(
         tokens.token_ns, tokens.first[later[part]], count[part], due_ns[part],
         tpot_ns, counted_ns(table),

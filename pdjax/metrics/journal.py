@@ -15,6 +15,7 @@ import numpy as np
 
 from pdjax import events as ev
 from pdjax.metrics.blocks import Blocks, read_blocks
+from pdjax.metrics.cuts import batches
 from pdjax.metrics.mishaps import Mishaps, read_mishaps
 from pdjax.metrics.moves import Moves, read_moves
 
@@ -228,32 +229,42 @@ def _points(marks: Marks) -> np.ndarray:
 
 def _runs(ended: Columns, start_place: np.ndarray) -> Runs:
   steps, started_ps = ended["steps"], ended["started_ps"]
-  clock = np.concatenate([[0], np.cumsum(_step_times(ended))])
-  offset = np.cumsum(steps) - steps
   return Runs(
       worker=ended["worker"],
       steps=steps,
       started_ps=started_ps,
       start_place=start_place,
       end_place=ended["place"],
-      token_ps=clock[1:] + np.repeat(started_ps - clock[offset], steps),
-      offset=offset,
+      token_ps=_token_ps(ended),
+      offset=np.cumsum(steps) - steps,
   )
 
 
-def _step_times(ended: Columns) -> np.ndarray:
-  """Duration of every step of every run, run after run."""
+def _token_ps(ended: Columns) -> np.ndarray:
+  """End of every step of every run, run after run."""
   pieces = ended["segment_steps"]
-  before = np.cumsum(pieces.flat) - pieces.flat
-  first = np.cumsum(pieces.lengths) - pieces.lengths
-  run = pieces.owner
+  first_ps = ended["segment_first_ps"].flat
+  slope_ps = ended["segment_slope_ps"].flat
+  run, before = pieces.owner, np.cumsum(pieces.flat) - pieces.flat
+  first_piece = (np.cumsum(pieces.lengths) - pieces.lengths)[run]
   # Steps of a run beyond those it took are none of its.
-  left = ended["steps"][run] - (before - before[first[run]])
+  left = ended["steps"][run] - (before - before[first_piece])
   steps = np.clip(left, 0, pieces.flat)
-  within = np.arange(steps.sum()) - np.repeat(np.cumsum(steps) - steps, steps)
-  within *= np.repeat(ended["segment_slope_ps"].flat, steps)
-  within += np.repeat(ended["segment_first_ps"].flat, steps)
-  return within
+  took_ps = steps * first_ps + slope_ps * (steps * (steps - 1) // 2)
+  begin_ps = np.cumsum(took_ps) - took_ps
+  begin_ps += ended["started_ps"][run] - begin_ps[first_piece]
+  token_ps = np.empty(steps.sum(), np.int64)
+  for part, tokens in batches(steps):
+    count = steps[part]
+    step = np.arange(1, tokens.stop - tokens.start + 1)
+    step -= np.repeat(np.cumsum(count) - count, count)
+    at_ps = step * (step - 1) // 2
+    at_ps *= np.repeat(slope_ps[part], count)
+    step *= np.repeat(first_ps[part], count)
+    at_ps += step
+    at_ps += np.repeat(begin_ps[part], count)
+    token_ps[tokens] = at_ps
+  return token_ps
 
 
 def _members(step: Columns, ran: np.ndarray, requests: Requests) -> Members:

@@ -8,6 +8,7 @@ between two points for durations; `_tokens` tokens.
 """
 
 import dataclasses
+import functools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -31,7 +32,7 @@ REFUSALS = np.array(["rejected", "aborted", "failed", "late"])
 STATES = ("finished", "rejected", "aborted", "late", "failed", "unfinished")
 
 
-@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class RequestTable:
   """All requests that arrived, in order of id, under one anchor."""
 
@@ -40,8 +41,6 @@ class RequestTable:
   """Where each computed, in order, without immediate repeats."""
   anchor: str
   tokens: Tokens
-  later_gaps: Timed
-  """Gaps after the second token of finished requests; no anchor moves them."""
   steps: StepTotals
   attribution: Attribution
   journal: Journal
@@ -56,7 +55,7 @@ class RequestTable:
   def __getitem__(self, name: str) -> Column:
     return self.columns[name]
 
-  @property
+  @functools.cached_property
   def finished(self) -> np.ndarray:
     return self.columns["state"] == "finished"
 
@@ -72,7 +71,7 @@ class RequestTable:
     leave out those for which they are null.
     """
     if metric == "itl":
-      return self.gaps().weighted()
+      return self.gaps.weighted
     return Weighted.of(self[f"{metric}_ns"][self.finished])
 
   def measured(self) -> "RequestTable":
@@ -81,20 +80,19 @@ class RequestTable:
     if keep.all():
       return self
     columns = {name: column[keep] for name, column in self.columns.items()}
-    tokens = self.tokens.only(keep)
     return dataclasses.replace(
         self,
         columns=columns,
         workers=[w for w, kept in zip(self.workers, keep, strict=True) if kept],
-        tokens=tokens,
-        later_gaps=tokens.later_gaps(columns["state"] == "finished"),
+        tokens=self.tokens.only(keep),
     )
 
+  @functools.cached_property
   def gaps(self) -> Timed:
     """Every gap of every finished request, at its end, in nanoseconds."""
     done = self.finished
     first = Timed.of(self["first_decode_ns"][done], self["itl_first_ns"][done])
-    return first.plus(self.later_gaps)
+    return self.tokens.gaps(done, first)
 
   def under(self, anchor: str) -> "RequestTable":
     """The same requests with the first token released at another anchor."""
@@ -128,7 +126,6 @@ def request_table(
       workers=_workers(journal),
       anchor=anchor,
       tokens=tokens,
-      later_gaps=tokens.later_gaps(columns["state"] == "finished"),
       steps=step_totals(journal, window),
       attribution=attribution(
           journal, *span_ns(columns, journal.end_ps // 1000, window),

@@ -18,6 +18,7 @@ import dataclasses
 import numpy as np
 
 from pdjax.metrics.batches import BATCHES, error_of_mean
+from pdjax.metrics.cuts import BATCH_TOKENS
 from pdjax.metrics.intervals import CONFIDENCE, Interval, student, too_few
 from pdjax.metrics.replications import share_interval
 from pdjax.metrics.timed import Timed
@@ -32,7 +33,7 @@ def percentile(
     timed: Timed, percent: float, confidence: float = CONFIDENCE
 ) -> Interval:
   """A percentile of pooled values."""
-  sample = timed.weighted()
+  sample = timed.weighted
   estimate = sample.percentile(percent)
   if estimate is None or len(timed.values) < BATCHES:
     return too_few(estimate, 0, _METHOD, confidence)
@@ -54,7 +55,7 @@ def percentile(
 
 def mean(timed: Timed, confidence: float = CONFIDENCE) -> Interval:
   """The mean of pooled values."""
-  estimate = timed.weighted().mean()
+  estimate = timed.weighted.mean()
   if estimate is None or len(timed.values) < BATCHES:
     return too_few(estimate, 0, _METHOD, confidence)
   error = _error(timed, timed.values, estimate)
@@ -63,13 +64,12 @@ def mean(timed: Timed, confidence: float = CONFIDENCE) -> Interval:
 
 def _error(timed: Timed, values: np.ndarray, mean: float) -> float:
   """Standard error of the mean of `values`, a ratio of blocks' sums."""
-  block = _block(timed.at_ns)
-  held = np.bincount(block, timed.count, BATCHES)
-  total = np.bincount(block, timed.count * values, BATCHES)
+  begin_ns, span_ns = timed.at_ns.min(), int(np.ptp(timed.at_ns)) + 1
+  held, total = np.zeros((2, BATCHES))
+  for begin in range(0, len(values), BATCH_TOKENS):
+    part = slice(begin, begin + BATCH_TOKENS)
+    count = timed.count[part]
+    block = (timed.at_ns[part] - begin_ns) * BATCHES // span_ns
+    held += np.bincount(block, count, BATCHES)
+    total += np.bincount(block, count * values[part], BATCHES)
   return error_of_mean((total - mean * held) / held.mean())
-
-
-def _block(at_ns: np.ndarray) -> np.ndarray:
-  """The block of time that each value falls into."""
-  span_ns = int(np.ptp(at_ns)) + 1
-  return (at_ns - at_ns.min()) * BATCHES // span_ns

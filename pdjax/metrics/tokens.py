@@ -12,9 +12,11 @@ Units: `_ps` integer picoseconds, `_ns` integer nanoseconds (`ps // 1000`).
 """
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 
+from pdjax.metrics.cuts import batches
 from pdjax.metrics.journal import Journal, Marks
 from pdjax.metrics.timed import Timed
 
@@ -80,6 +82,8 @@ class Tokens:
   def made_between(self, begin_ns: int, end_ns: int) -> int:
     """Tokens made from `begin_ns` on and before `end_ns`."""
     inside = (begin_ns <= self.token_ns) & (self.token_ns < end_ns)
+    if inside.all():
+      return int(self.count.sum())
     before = np.concatenate([[0], np.cumsum(inside)])
     return int((before[self.first + self.count] - before[self.first]).sum())
 
@@ -108,28 +112,60 @@ class Tokens:
     values[self.row[stretches]] = self.token_ns[index[stretches]]
     return values
 
-  def later_gaps(self, keep_row: np.ndarray) -> Timed:
-    """Gaps between tokens after the second, of the rows to keep."""
+  def gaps(self, keep_row: np.ndarray, first: Timed) -> Timed:
+    """Gaps of the rows to keep: `first` are those before the second token."""
     keep = keep_row[self.row]
     opening = keep & ~self.starts_row & ~self._second_stretch
     joined = Timed.of(
         self.token_ns[self.first[opening]], self._opening_gap_ns()[opening]
     )
-    size = len(self.token_ns) + 1
-    begins = np.bincount(self.first[keep], minlength=size)
-    ends = np.bincount((self.first + self.count)[keep], minlength=size)
+    known = len(first.values) + len(joined.values)
+    found = Timed.room(known + len(self.token_ns))
+    size = found.put(found.put(0, first), joined)
+    for stretches, tokens in self._batches(keep):
+      size = found.put(size, self._inner_gaps(stretches, tokens))
+    return found.first(size)
+
+  def _inner_gaps(self, stretches: np.ndarray, tokens: slice) -> Timed:
+    """Gaps inside some stretches, which lie in a range of tokens.
+
+    What several stretches share is there once, counted for each.
+    """
+    first = self.first[stretches] - tokens.start
+    size = tokens.stop - tokens.start + 1
+    begins = np.bincount(first, minlength=size)
+    ends = np.bincount(first + self.count[stretches], minlength=size)
     sharing = np.cumsum(begins - ends)[:-1] - begins[:-1]
     inner = np.flatnonzero(sharing)
-    at_ns = self.token_ns[inner]
-    gap_ns = at_ns - self.token_ns[inner - 1]
-    return joined.plus(Timed(at_ns, gap_ns, sharing[inner]))
+    token_ns = self.token_ns[tokens]
+    at_ns = token_ns[inner]
+    return Timed(at_ns, at_ns - token_ns[inner - 1], sharing[inner])
+
+  def _batches(self, keep: np.ndarray) -> Iterator[tuple[np.ndarray, slice]]:
+    """Some stretches by place, in batches; with the tokens they lie among.
+
+    Stretches of one run, which share tokens, are in one batch.
+    """
+    chosen = np.flatnonzero(keep)
+    chosen = chosen[np.argsort(self.first[chosen], kind="stable")]
+    first = self.first[chosen]
+    runs = np.flatnonzero(np.diff(first, prepend=-1))
+    ends = np.append(runs[1:], len(chosen))
+    spans = np.diff(first[runs], append=len(self.token_ns))
+    for part, tokens in batches(spans):
+      yield chosen[runs[part.start] : ends[part.stop - 1]], slice(
+          first[0] + tokens.start, first[0] + tokens.stop
+      )
 
   def longest_later_gap_ns(self) -> np.ma.MaskedArray:
-    """Per row, over the gaps of `later_gaps`; masked where there is none."""
+    """Per row, over gaps after the second token; masked where there is none.
+    """
     longest = np.full(self.num_rows, -1, np.int64)
     inner = self.count > 1
     opening = ~self.starts_row & ~self._second_stretch
-    np.maximum.at(longest, self.row[inner], self._inner_max_ns(inner))
+    for stretches, tokens in self._batches(inner):
+      inner_ns = self._inner_max_ns(stretches, tokens)
+      np.maximum.at(longest, self.row[stretches], inner_ns)
     np.maximum.at(longest, self.row[opening], self._opening_gap_ns()[opening])
     return np.ma.masked_array(longest, longest < 0)
 
@@ -138,19 +174,17 @@ class Tokens:
     before = np.roll(self.first + self.count - 1, 1)
     return self.token_ns[self.first] - self.token_ns[before]
 
-  def _inner_max_ns(self, inner: np.ndarray) -> np.ndarray:
-    """Longest gap inside each stretch of at least two tokens."""
-    if not inner.any():
-      return np.empty(0, np.int64)
-    # Entry i is the gap that ends with token i; stretches within one run are
-    # neighbours after sorting, so reduceat never spans far between them.
-    gap_ns = np.append(np.diff(self.token_ns, prepend=0), 0)
-    first, end = self.first[inner] + 1, (self.first + self.count)[inner]
-    order = np.argsort(first, kind="stable")
-    bounds = np.stack([first[order], end[order]], axis=1).ravel()
-    longest = np.empty(len(first), np.int64)
-    longest[order] = np.maximum.reduceat(gap_ns, bounds)[::2]
-    return longest
+  def _inner_max_ns(self, stretches: np.ndarray, tokens: slice) -> np.ndarray:
+    """Longest gap inside each stretch of at least two tokens.
+
+    They are in order of their places, so reduceat never spans far between
+    them.
+    """
+    # Entry i is the gap that ends with token i.
+    gap_ns = np.append(np.diff(self.token_ns[tokens], prepend=0), 0)
+    first = self.first[stretches] - tokens.start
+    bounds = np.stack([first + 1, first + self.count[stretches]], axis=1)
+    return np.maximum.reduceat(gap_ns, bounds.ravel())[::2]
 
 
 def nulls(rows: int) -> np.ma.MaskedArray:

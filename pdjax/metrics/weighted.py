@@ -5,11 +5,12 @@ ones; percentiles of the 6,400 come from the 100.
 """
 
 import dataclasses
+import functools
 
 import numpy as np
 
 
-@dataclasses.dataclass(frozen=True, eq=False, slots=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Weighted:
   """Sorted values, each counted `count` times; units are the values'."""
 
@@ -32,9 +33,14 @@ class Weighted:
         np.concatenate([self.count, other.count]),
     )
 
-  @property
+  @functools.cached_property
   def total(self) -> int:
     return int(self.count.sum())
+
+  @functools.cached_property
+  def _ends(self) -> np.ndarray:
+    """Where each value's places in the sample end."""
+    return np.cumsum(self.count)
 
   def mean(self) -> float | None:
     """None of an empty sample, as everywhere here."""
@@ -48,10 +54,9 @@ class Weighted:
       return None
     position = (self.total - 1) * percent / 100
     below = int(position)
-    last = np.cumsum(self.count)
     low, high = self.values[
         np.searchsorted(
-            last, [below, min(below + 1, self.total - 1)], side="right"
+            self._ends, [below, min(below + 1, self.total - 1)], side="right"
         )
     ]
     return float(low + (high - low) * (position - below))
@@ -85,5 +90,9 @@ def _sorted(
   if values.min(initial=0) < 0 or values.max(initial=0) >= most:
     order = np.argsort(values, kind="stable")
     return values[order], count[order]
-  packed = np.sort(values << bits | count)
-  return packed >> bits, packed & (1 << bits) - 1
+  packed = values << bits
+  packed |= count
+  packed.sort()
+  values = packed >> bits
+  packed &= (1 << bits) - 1
+  return values, packed

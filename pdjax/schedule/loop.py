@@ -70,20 +70,21 @@ def serve(
     PolicyFault: the policy's own code failed.
   """
   log = Log()
+  note = log.append
   world.attach(backend.settle, log)
   fruitless, worked = 0, False
 
   def start(command: Command) -> None:
     nonlocal worked
     started = world.start(command)
-    log.append(world.now_ps, started)
+    note(world.now_ps, started)
     backend.start(started, world)
     worked = worked or type(started) is not Wake
 
   while world.unfinished or backend.arriving:
     if (event := backend.next_event()) is None:
       break
-    log.append(event.at_ps, event)
+    note(event.at_ps, event)
     world.apply(event)
     worked = False
     carry_out(policy, event, world, start)

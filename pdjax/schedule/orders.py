@@ -9,7 +9,7 @@ from typing import Any
 from pdjax import events as ev
 from pdjax.request import Progress, State
 from pdjax.schedule import losses
-from pdjax.schedule.checked import IllegalCommand, checked
+from pdjax.schedule.checked import IllegalCommand, checked, is_plain
 from pdjax.schedule.worker import Run, Worker
 
 if typing.TYPE_CHECKING:
@@ -22,7 +22,8 @@ def start(world: World, command: ev.Command) -> ev.Command:
   Raises:
     IllegalCommand: no command, or not allowed now; nothing has changed.
   """
-  command = checked(command, world.workers)
+  if not is_plain(command, len(world.workers)):
+    command = checked(command, world.workers)
   return _ORDERS[type(command)](world, command) or command
 
 
@@ -37,7 +38,7 @@ def _route(world: World, command: ev.Route) -> None:
   world.touched.add(worker.id)
 
 
-def _reserve(world: World, command: ev.Reserve) -> ev.Reserve:
+def _reserve(world: World, command: ev.Reserve) -> ev.Reserve | None:
   progress = _live(world, command, command.request)
   worker = _up(world, command, command.worker)
   if command.pages <= 0:
@@ -64,6 +65,8 @@ def _reserve(world: World, command: ev.Reserve) -> ev.Reserve:
   else:
     cached_tokens = 0
     _keep_place(world, worker, progress, len(shared))
+  if cached_tokens == command.cached_tokens:
+    return None
   return ev.Reserve(progress.id, worker.id, command.pages, cached_tokens)
 
 

@@ -16,11 +16,15 @@ if typing.TYPE_CHECKING:
 
 
 def apply(world: World, event: ev.Event) -> None:
-  """Changes the world by one event.
+  """Changes the world by what has happened.
 
   Raises:
-    ValueError: the event does not fit the world.
+    ValueError: time runs backwards, or the event does not fit the world.
   """
+  if event.at_ps < world.now_ps:
+    raise ValueError(f"time runs backwards: {event} after {world.now_ps} ps")
+  world.now_ps = world.admission.now_ps = event.at_ps
+  world.touched = set()
   _OUTCOMES[type(event)](world, event)
 
 
@@ -43,7 +47,7 @@ def _arrive(world: World, event: ev.Arrived) -> None:
   request = event.request
   if request.id in world.progress:
     raise ValueError(f"request {request.id} arrived twice")
-  progress = Progress(request, target_tokens=request.prompt_tokens)
+  progress = Progress(request)
   world.progress[request.id] = world.unrouted[request.id] = progress
   world.unfinished += 1
 
@@ -76,7 +80,8 @@ def _end_step(world: World, event: ev.StepEnded) -> None:
   worker.shorten(run, event.steps)
   world.touched.add(worker.id)
   finished = dict(event.finished)
-  _count_decodes(worker, run, event.steps, finished)
+  if run.decodes:
+    _count_decodes(worker, run, event.steps, finished)
   if run.prompts:
     _count_chunks(world, worker, run)
   if finished or any([progress.fate for progress in run.members]):

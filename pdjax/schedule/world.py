@@ -7,7 +7,7 @@ only; true ones stay in the backend.
 
 from collections.abc import Callable, Sequence
 
-from pdjax.events import Command, Event, Log, Transfer
+from pdjax.events import Log, Transfer
 from pdjax.prefixcache import PageNames
 from pdjax.request import Progress, Request, State
 from pdjax.schedule import orders, outcomes
@@ -21,6 +21,8 @@ __all__ = ["IllegalCommand", "World"]
 class World:
   """All scheduler state. Policies read it; `apply` and `start` write it."""
 
+  apply, start = outcomes.apply, orders.start
+
   def __init__(self, specs: Sequence[WorkerSpec]):
     self.names = PageNames(specs[0].page_tokens)
     self.workers = [Worker.of(spec, self.names) for spec in specs]
@@ -33,7 +35,7 @@ class World:
     """Prefilled on a P worker and waiting for a transfer, oldest first."""
     self.touched: set[int] = set()
     """Workers about which something changed with this event."""
-    self.unfinished = 0
+    self.unfinished = self.now_ps = 0
     self.places_first = False
     """Whether P admits only who has pages reserved for its hand-off; said by a
     placement that sees to it."""
@@ -48,31 +50,7 @@ class World:
     """Connects the backend's `settle` and the log that takes the marks."""
     self.admission.attach(settle, log)
 
-  def apply(self, event: Event) -> None:
-    """Changes the world by what has happened.
-
-    Raises:
-      ValueError: time runs backwards, or the event does not fit the world.
-    """
-    if event.at_ps < self.now_ps:
-      raise ValueError(f"time runs backwards: {event} after {self.now_ps} ps")
-    self.admission.now_ps = event.at_ps
-    self.touched = set()
-    outcomes.apply(self, event)
-
-  def start(self, command: Command) -> Command:
-    """Applies a command and returns it as it was granted.
-
-    Raises:
-      IllegalCommand: the world does not allow it; nothing has changed.
-    """
-    return orders.start(self, command)
-
   # What policies ask. --------------------------------------------------------
-
-  @property
-  def now_ps(self) -> int:
-    return self.admission.now_ps
 
   @property
   def busy(self) -> bool:

@@ -115,7 +115,10 @@ class SimulatedBackend:
     self._links = Links(dict(enumerate(links)))
     self._ahead = dispatch_ahead
     self._lane_costs = lane_costs or [[cost] for cost in costs]
-    self._lanes = [[Lane() for _ in each] for each in self._lane_costs]
+    self._lanes = [
+        [Lane(lane_subject(worker, lane)) for lane in range(len(each))]
+        for worker, each in enumerate(self._lane_costs)
+    ]
     self._plan, self._verify = plan, verify
     self._sent_token_bytes = sent_token_bytes or [None] * len(costs)
     self._world: World | None = None
@@ -166,16 +169,16 @@ class SimulatedBackend:
       begin(self, command, world)
 
   def settle(self, worker: int, lane: int) -> int:
-    run = self._lanes[worker][lane].run
-    assert run is not None
-    return run.past_recall(self._now[0], self._boundary_passed(worker, lane))
+    held = self._lanes[worker][lane]
+    assert held.run is not None
+    return held.run.past_recall(self._now[0], self._boundary_passed(held))
 
   def resume(self, worker: int, lane: int, repeats: int) -> None:
-    run = self._lanes[worker][lane].run
-    assert run is not None
-    if repeats < run.granted:
-      run.grant(repeats)
-      self._expect_end(self._lanes[worker][lane])
+    held = self._lanes[worker][lane]
+    assert held.run is not None
+    if repeats < held.run.granted:
+      held.run.grant(repeats)
+      self._expect_end(held)
 
   # Steps. --------------------------------------------------------------------
 
@@ -213,13 +216,11 @@ class SimulatedBackend:
     at_ps = run.ends_ps
     if lane.awaited is None or at_ps != lane.awaited_ps:
       lane.awaited, lane.awaited_ps = self._pushed, at_ps
-      subject = lane_subject(run.step.worker, run.step.lane)
-      self._queue((at_ps, _ENDED, subject), lane)
+      self._queue((at_ps, _ENDED, lane.subject), lane)
 
-  def _boundary_passed(self, worker: int, lane: int) -> bool:
+  def _boundary_passed(self, lane: Lane) -> bool:
     """Whether a step of a lane ending now comes before the current event."""
-    ends_now = (self._now[0], _ENDED, lane_subject(worker, lane))
-    return ends_now < self._now
+    return (self._now[0], _ENDED, lane.subject) < self._now
 
   def _wake(self, command: Wake, world: World) -> None:
     self._push(Woke(command.at_ps, command.at_ps))
@@ -267,8 +268,8 @@ class SimulatedBackend:
   def _copy(self, worker: int, copy_ps: int) -> int:
     """Charges a copy of pages to every lane; returns when all have done it."""
     over_ps = 0
-    for number, lane in enumerate(self._lanes[worker]):
-      passed = self._boundary_passed(worker, number)
+    for lane in self._lanes[worker]:
+      passed = self._boundary_passed(lane)
       over_ps = max(over_ps, lane.copy(self._now[0], passed, copy_ps))
       if lane.run is not None:
         self._expect_end(lane)

@@ -51,7 +51,7 @@ class LaneRun:
     """Lets it take so many steps in all."""
     self.granted = steps
     self.steps = min(steps, self._first_end + self.ahead)
-    self.ends_ps = self.boundary_ps(self.steps)
+    self.ends_ps = self.started_ps + elapsed_ps(self.segments, self.steps)
 
   @property
   def over_ps(self) -> int:
@@ -107,6 +107,8 @@ class LaneRun:
 class Lane:
   """What a worker does in one lane."""
 
+  subject: int = 0
+  """Of the ends of its runs, in keys of delivery."""
   run: LaneRun | None = None
   awaited: int | None = None
   """Which of the backend's pending events is its run's end."""

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pdjax.config import SLO
 from pdjax.events import Log
-from pdjax.metrics import goodput as module
+from pdjax.metrics import cuts
 from pdjax.metrics.goodput import deadline_tokens, goodput
 from pdjax.metrics.requests import request_table
 from pdjax.metrics.summary import summarize
@@ -42,7 +42,7 @@ def test_null_without_the_terms():
 
 @pytest.mark.parametrize("batch_tokens", [1, 37, 1 << 20])
 def test_same_as_counting_tokens(batch_tokens, monkeypatch):
-  monkeypatch.setattr(module, "_BATCH_TOKENS", batch_tokens)
+  monkeypatch.setattr(cuts, "BATCH_TOKENS", batch_tokens)
   _, log, _, _ = simulated("1C", "continuous", num_requests=40, rate=60.0)
   table, times = request_table(log), token_times_ns(log)
   slo = SLO(ttft_s=0.15, tpot_s=0.009)
