@@ -8,6 +8,7 @@ describes every column; the file of them is `pdjax.eventfile`'s.
 Units: `_ps` integer picoseconds, `_tokens` tokens.
 """
 
+import collections
 import dataclasses
 import itertools
 import operator
@@ -216,9 +217,9 @@ class Block(NamedTuple):
 
   @classmethod
   def of(cls, times_ps: Sequence[int], entries: Sequence[Any]) -> "Block":
-    places: dict[type, list[int]] = {}
-    for place, entry in enumerate(entries):
-      places.setdefault(type(entry), []).append(place)
+    places: dict[type, list[int]] = collections.defaultdict(list)
+    for place, kind in enumerate(map(type, entries)):
+      places[kind].append(place)
     tables = {
         kind: Table(
             _whole(rows), columns_of(kind, [entries[row] for row in rows])

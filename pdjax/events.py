@@ -11,8 +11,9 @@ nanoseconds. `worker`, `lane`, `request`, `run` and `transfer` are small
 integers; a run and a transfer are numbered in the order they start.
 """
 
+import operator
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -144,26 +145,27 @@ def lane_subject(worker: int, lane: int) -> int:
   return worker << 8 | lane
 
 
+_SUBJECTS: dict[type, Callable[[Any], int]] = {
+    StepEnded: lambda event: lane_subject(event.worker, event.lane),
+    TransferProgressed: operator.attrgetter("transfer"),
+    TransferEnded: operator.attrgetter("transfer"),
+    WorkerLost: operator.attrgetter("worker"),
+    WorkerBack: operator.attrgetter("worker"),
+    Cancelled: operator.attrgetter("request"),
+    Deadline: operator.attrgetter("request"),
+    Arrived: operator.attrgetter("request.id"),
+    Woke: operator.attrgetter("asked_ps"),
+}
+
+
 def delivery_key(event: Event) -> tuple[int, int, int]:
   """Sort key of pending events: (time, kind, subject).
 
   The subject (lane, transfer or request) breaks ties instead of a sequence
   number, so a run of steps and the same steps one by one deliver alike.
   """
-  match event:
-    case Arrived():
-      subject = event.request.id
-    case StepEnded():
-      subject = lane_subject(event.worker, event.lane)
-    case WorkerLost() | WorkerBack():
-      subject = event.worker
-    case TransferProgressed() | TransferEnded():
-      subject = event.transfer
-    case Cancelled() | Deadline():
-      subject = event.request
-    case Woke():
-      subject = event.asked_ps
-  return (event.at_ps, _RANK[type(event)], subject)
+  kind = type(event)
+  return (event.at_ps, _RANK[kind], _SUBJECTS[kind](event))
 
 
 # Commands. -----------------------------------------------------------------

@@ -7,7 +7,7 @@ shortens the run. So a run of r steps admits exactly what r single steps would.
 """
 
 import bisect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from pdjax.events import Blocked, Displaced, Log, Settled, Unblocked
 from pdjax.request import Progress
@@ -25,7 +25,7 @@ class Admission:
     self.now_ps = 0
     self._settle: Callable[[int, int], int] = _unattached
     self._log = Log()
-    self._held: list[tuple[int, int, Run]] = []
+    self.held: list[tuple[int, int, Run]] = []
     self._blocked: dict[int, list[Blocked]] = {}
 
   def attach(self, settle: Callable[[int, int], int], log: Log) -> None:
@@ -76,17 +76,14 @@ class Admission:
     """Steps of a run past recall; asked of the backend once per event."""
     if run.settled is None:
       run.settled = self._settle(worker.id, lane)
-      self._held.append((worker.id, lane, run))
+      self.held.append((worker.id, lane, run))
       mark = Settled(worker.id, lane, run.id, run.settled)
       self._log.append(self.now_ps, mark)
     return run.settled
 
-  def let_go(self) -> Iterable[tuple[int, int, int]]:
+  def let_go(self) -> Iterator[tuple[int, int, int]]:
     """Runs held by `settled` since the last call, with their new length."""
-    return self._let_go() if self._held else ()
-
-  def _let_go(self) -> Iterator[tuple[int, int, int]]:
-    held, self._held = self._held, []
+    held, self.held = self.held, []
     for worker, lane, run in held:
       run.settled = None
       yield worker, lane, run.repeats

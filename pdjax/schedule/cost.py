@@ -29,7 +29,7 @@ class StepShape:
   @property
   def tokens(self) -> int:
     """That go through the layers in one pass."""
-    return self.decode_seqs + sum(tokens for tokens, _ in self.prefill)
+    return self.decode_seqs + sum([tokens for tokens, _ in self.prefill])
 
   @property
   def rows(self) -> int:

@@ -57,7 +57,7 @@ def serve(
     policy: Policy,
     backend: Backend,
     world: World,
-    watch: Callable[[Event, World], None] = lambda event, world: None,
+    watch: Callable[[Event, World], None] | None = None,
 ) -> Log:
   """Serves until every request has ended; returns the log of it.
 
@@ -88,9 +88,11 @@ def serve(
     world.apply(event)
     worked = False
     carry_out(policy, event, world, start)
-    for worker, lane, repeats in world.admission.let_go():
-      backend.resume(worker, lane, repeats)
-    watch(event, world)
+    if world.admission.held:
+      for worker, lane, repeats in world.admission.let_go():
+        backend.resume(worker, lane, repeats)
+    if watch:
+      watch(event, world)
     idle = type(event) is Woke and not worked and not world.busy
     fruitless = fruitless + 1 if idle else 0
     if fruitless == FRUITLESS_WAKES:

@@ -84,8 +84,8 @@ def _end_step(world: World, event: ev.StepEnded) -> None:
     _count_decodes(worker, run, event.steps, finished)
   if run.prompts:
     _count_chunks(world, worker, run)
-  if finished or any([progress.fate for progress in run.members]):
-    for progress in run.members:
+  if finished or world.doomed:
+    for progress in run.prompts + run.decodes:
       if progress.id in finished:
         world.close(progress, State.FINISHED)
       elif progress.fate:
@@ -121,7 +121,7 @@ def _run_of(world: World, event: ev.StepEnded) -> tuple[Worker, Run]:
   if 0 <= event.worker < len(world.workers):
     worker = world.workers[event.worker]
     run = worker.runs[event.lane] if event.lane < len(worker.runs) else None
-    if run and run.id == event.run and 0 < event.steps <= run.repeats:
+    if run and run.step.run == event.run and 0 < event.steps <= run.repeats:
       return worker, run
   raise ValueError(f"{event} does not end the run of its lane")
 

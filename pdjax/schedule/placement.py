@@ -115,11 +115,15 @@ class Disaggregated:
         self._recovery,
     )
 
-  def move(self, world: World) -> Iterator[Command]:
+  def move(self, world: World) -> Iterable[Command]:
+    if world.handoffs or self._in_chunks:
+      return self._sent(world)
+    return ()
+
+  def _sent(self, world: World) -> Iterator[Command]:
     if self._in_chunks:
       yield from full_pages(world)
-    if world.handoffs:
-      yield from self._hand_offs(world)
+    yield from self._hand_offs(world)
 
   def prepare(self, world: World) -> Iterable[Command]:
     return self._ahead.reserve(world) if self._ahead else ()
@@ -189,8 +193,9 @@ def _placed_each(
     recovery: Recovery,
     place_one: Callable[[Progress, World], Iterable[Command]],
 ) -> Iterator[Command]:
-  yield from end_unwanted(event, world)
-  yield from recovery.answer(event, world)
+  if type(event) in UNTOWARD:
+    yield from end_unwanted(event, world)
+    yield from recovery.answer(event, world)
   for progress in list(world.unrouted.values()):
     yield from place_one(progress, world)
 

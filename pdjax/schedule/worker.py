@@ -64,10 +64,6 @@ class Run:
     return self.repeats > 1 and not self.interrupted
 
   @property
-  def members(self) -> list[Progress]:
-    return self.prompts + self.decodes
-
-  @property
   def chunks(self) -> list[int]:
     """Tokens computed of each prompt."""
     return [tokens for _, tokens in self.step.prefill]
@@ -293,10 +289,12 @@ class Worker:
       pages = self._grant_pages(run, steps)
     run.repeats = steps
     if pages:
-      C = self.spec.page_tokens
+      C, taken, at = self.spec.page_tokens, self.pool.take(pages), 0
       for decode, room in zip(run.decodes, run.room_tokens, strict=True):
         if room < steps:
-          decode.pages[self.id] += self.pool.take(-((room - steps) // C))
+          end = at - (room - steps) // C
+          decode.pages[self.id] += taken[at:end]
+          at = end
     return steps
 
   def _grantable_pages(self, run: Run, wanted: int) -> int:
@@ -328,14 +326,17 @@ class Worker:
     if steps >= run.repeats:
       return
     longer, run.repeats = run.repeats, steps
-    C = self.spec.page_tokens
+    C, unreached = self.spec.page_tokens, []
+    # The first decode's pages are to be the next to go.
     for decode, room in zip(run.decodes, run.room_tokens, strict=True):
       if room < longer:
-        unreached = (min(room - steps, 0) // C) - (room - longer) // C
-        if unreached:
+        back = (min(room - steps, 0) // C) - (room - longer) // C
+        if back:
           pages = decode.pages[self.id]
-          self.pool.put_back(pages[-unreached:])
-          del pages[-unreached:]
+          unreached[:0] = pages[-back:]
+          del pages[-back:]
+    if unreached:
+      self.pool.put_back(unreached)
 
 
 def _empty_pool(spec: WorkerSpec) -> tuple[PageAllocator, PrefixCache | None]:

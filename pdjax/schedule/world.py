@@ -5,6 +5,7 @@ so a simulated and a measured run agree to the page. It shows declared lengths
 only; true ones stay in the backend.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 
 from pdjax.events import Log, Transfer
@@ -40,7 +41,10 @@ class World:
     """Whether P admits only who has pages reserved for its hand-off; said by a
     placement that sees to it."""
     self.admission = Admission()
-    self._runs = self._transfers = 0
+    self.doomed: set[int] = set()
+    """Given up, but a step or a transfer of theirs is under way."""
+    self.next_run = itertools.count().__next__
+    self.next_transfer = itertools.count().__next__
     self._with_role: dict[tuple[str, ...], list[Worker]] = {}
     self._least_pool_tokens = min(
         spec.pool_pages * spec.page_tokens for spec in specs
@@ -71,8 +75,8 @@ class World:
 
   def touched_workers(self) -> list[Worker]:
     """Those that are not lost."""
-    touched = [self.workers[index] for index in sorted(self.touched)]
-    return [worker for worker in touched if not worker.lost]
+    workers = self.workers
+    return [workers[i] for i in sorted(self.touched) if not workers[i].lost]
 
   def able(self, workers: Sequence[Worker], request: Request) -> list[Worker]:
     """Those of `workers` whose empty pool the whole request would fit."""
@@ -113,14 +117,6 @@ class World:
 
   # What the loop, `outcomes` and `orders` share. -----------------------------
 
-  def next_run(self) -> int:
-    self._runs += 1
-    return self._runs - 1
-
-  def next_transfer(self) -> int:
-    self._transfers += 1
-    return self._transfers - 1
-
   def relabel(self, worker: Worker, role: str) -> None:
     worker.role = role
     self._with_role.clear()
@@ -159,6 +155,7 @@ class World:
     """Ends a request as soon as no step and no transfer of it is under way."""
     progress.fate = state
     if progress.busy:
+      self.doomed.add(progress.id)
       self.handoffs.pop(progress.id, None)
     else:
       self.end(progress, state)
@@ -171,6 +168,7 @@ class World:
       self.touched.add(progress.worker)
     for index in list(progress.pages):
       self.leave(progress, self.workers[index])
+    self.doomed.discard(progress.id)
     self.handoffs.pop(progress.id, None)
     self.unrouted.pop(progress.id, None)
     self.admission.unblock(progress)

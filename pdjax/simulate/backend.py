@@ -37,6 +37,7 @@ from pdjax.events import (
   lane_subject,
 )
 from pdjax.faults import FaultPlan, Harm
+from pdjax.request import Progress
 from pdjax.schedule.cost import StepCost, StepShape
 from pdjax.schedule.worker import Run
 from pdjax.schedule.world import World
@@ -110,7 +111,7 @@ class SimulatedBackend:
     worker has one lane. `verify` finds damaged pages. `sent_token_bytes` are
     of a cached token on its way from each worker; None: as it is kept."""
     self._clients = clients
-    self._output_tokens = output_tokens
+    self._truth = output_tokens
     self._costs = costs
     self._links = Links(dict(enumerate(links)))
     self._ahead = dispatch_ahead
@@ -186,28 +187,17 @@ class SimulatedBackend:
     lane = self._lanes[command.worker][command.lane]
     started = world.workers[command.worker].runs[command.lane]
     assert started is not None
+    cost = self._lane_costs[command.worker][command.lane]
+    makers, requests, truth = started.decodes, command.decode, self._truth
+    if started.prompts:
+      makers = _completed(started) + makers
+      requests = tuple([progress.id for progress in makers])
     lane.run = LaneRun(
-        command,
-        max(self._now[0], lane.free_ps),
-        self._lane_costs[command.worker][command.lane].step(shape_of(started)),
-        command.repeats,
-        self._left_tokens(started),
-        self._ahead,
+        command, max(self._now[0], lane.free_ps), cost.step(shape_of(started)),
+        command.repeats, requests,
+        [truth[p.id] - p.generated_tokens for p in makers], self._ahead,
     )
     self._expect_end(lane)
-
-  def _left_tokens(self, run: Run) -> tuple[tuple[int, int], ...]:
-    """Requests for which a pass makes a token: decodes and last chunks."""
-    makers = run.decodes
-    if run.prompts:
-      last_chunks = [
-          progress
-          for progress, tokens in zip(run.prompts, run.chunks, strict=True)
-          if tokens == progress.remaining_prefill_tokens
-      ]
-      makers = last_chunks + makers
-    truth = self._output_tokens
-    return tuple([(p.id, truth[p.id] - p.generated_tokens) for p in makers])
 
   def _expect_end(self, lane: Lane) -> None:
     """Puts the end of a lane's run where it now belongs."""
@@ -216,7 +206,7 @@ class SimulatedBackend:
     at_ps = run.ends_ps
     if lane.awaited is None or at_ps != lane.awaited_ps:
       lane.awaited, lane.awaited_ps = self._pushed, at_ps
-      self._queue((at_ps, _ENDED, lane.subject), lane)
+      self._queue(at_ps, _ENDED, lane.subject, lane)
 
   def _boundary_passed(self, lane: Lane) -> bool:
     """Whether a step of a lane ending now comes before the current event."""
@@ -278,7 +268,7 @@ class SimulatedBackend:
   # Events. -------------------------------------------------------------------
 
   def _take_pending(self) -> Event:
-    *_, what = heapq.heappop(self._pending)
+    what = heapq.heappop(self._pending)[-1]
     if isinstance(what, Lane):
       return self._end_run(what)
     if type(what) is TransferProgressed:
@@ -370,11 +360,13 @@ class SimulatedBackend:
     return due
 
   def _push(self, event: Event) -> None:
-    self._queue(delivery_key(event), event)
+    self._queue(*delivery_key(event), event)
 
-  def _queue(self, key: Key, what: Event | Lane) -> None:
+  def _queue(
+      self, at_ps: int, kind: int, subject: int, what: Event | Lane
+  ) -> None:
     """The count keeps the heap from comparing events, and names ends."""
-    heapq.heappush(self._pending, (*key, self._pushed, what))
+    heapq.heappush(self._pending, (at_ps, kind, subject, self._pushed, what))
     self._pushed += 1
 
   def _drop_outdated(self) -> None:
@@ -413,6 +405,17 @@ def _failed(flight: _Flight, at_ps: int, why: str) -> TransferEnded:
   )
 
 
+def _completed(run: Run) -> list[Progress]:
+  """Prompts whose last chunk is in a run: each gets a token of it."""
+  return [
+      progress
+      for progress, (_, tokens) in zip(
+          run.prompts, run.step.prefill, strict=True
+      )
+      if tokens == progress.target_tokens - progress.computed_tokens
+  ]
+
+
 def shape_of(run: Run) -> StepShape:
   """What a run computes as it starts; a decode attends to its cache and its
   own token."""
@@ -420,7 +423,9 @@ def shape_of(run: Run) -> StepShape:
   if run.prompts:
     prefill = tuple([
         (tokens, progress.computed_tokens)
-        for progress, tokens in zip(run.prompts, run.chunks, strict=True)
+        for progress, (_, tokens) in zip(
+            run.prompts, run.step.prefill, strict=True
+        )
     ])
   contexts = tuple([context + 1 for context in run.context_tokens])
   return StepShape(

@@ -60,6 +60,7 @@ class AnalyticalCost:
     self._calibrated = calibrated
     self.kernels = Kernels(spec, chip, self.dtypes, self.layout, scalars)
     self._model = Operators(spec, self.dtypes)
+    self._chunk_ps = ps_of(scalars.chunk_overhead_s)
     self._context_ps = self.kernels.context_token_ps()
     remembered = functools.lru_cache(_CACHED_SHAPES)
     self._fixed_ps = remembered(self._price_fixed)
@@ -138,12 +139,14 @@ class AnalyticalCost:
   def _mixed_ps(self, shape: StepShape) -> tuple[int, int, int, int, int]:
     """(host, launches, all but attention, prefill's, decodes' attention)."""
     host_ps, launch_ps, fixed_ps = self._fixed_ps(shape.tokens, shape.rows)
-    host_ps += len(shape.prefill) * ps_of(self.scalars.chunk_overhead_s)
+    host_ps += len(shape.prefill) * self._chunk_ps
     prefill_ps = sum([self._prefill_ps(*chunk) for chunk in shape.prefill])
     decode_ps = 0
     if shape.decode_seqs:
       *_, math_ps, hbm_ps = self._decode_ps(shape.decode_seqs)
-      context = attended(shape, self.spec.sliding_window)[0].context_tokens
+      context, window = shape.decode_context_tokens, self.spec.sliding_window
+      if window is not None:
+        context = attended(shape, window)[0].context_tokens
       math_token_ps, hbm_token_ps = self._context_ps
       decode_ps = max(
           math_ps + context * math_token_ps, hbm_ps + context * hbm_token_ps

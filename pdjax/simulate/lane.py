@@ -24,8 +24,10 @@ class LaneRun:
   """Of all granted steps, with the copies between them."""
   granted: int
   """Steps the scheduler lets it take."""
-  left_tokens: tuple[tuple[int, int], ...]
-  """Of each request that makes a token a step: tokens to its true end."""
+  requests: tuple[int, ...]
+  """Those that make a token a step."""
+  left_tokens: list[int]
+  """Of each of these: tokens to its true end."""
   ahead: int
   """Steps dispatched beyond the one in flight."""
   copies_after: int = 0
@@ -43,8 +45,7 @@ class LaneRun:
   """Steps after which a request comes to its true end."""
 
   def __post_init__(self):
-    lefts = [left for _, left in self.left_tokens]
-    self._first_end = min(lefts) if lefts else self.granted
+    self._first_end = min(self.left_tokens, default=self.granted)
     self.grant(self.granted)
 
   def grant(self, steps: int) -> None:
@@ -89,14 +90,16 @@ class LaneRun:
     begins_ps = self.boundary_ps(after) + self.copies_ps
     self.copies_ps += copy_ps
     self.segments = lengthened(self.segments, after, copy_ps)
-    self.ends_ps = self.boundary_ps(self.steps)
+    if after < self.steps:
+      self.ends_ps += copy_ps
     return begins_ps + copy_ps
 
   def ended(self) -> StepEnded:
     """The event of its end, as things stand."""
     step, steps, finished = self.step, self.steps, ()
     if self._first_end <= steps:
-      finished = tuple([told for told in self.left_tokens if told[1] <= steps])
+      each = zip(self.requests, self.left_tokens, strict=True)
+      finished = tuple([told for told in each if told[1] <= steps])
     return StepEnded(
         self.ends_ps, step.worker, step.lane, step.run, self.started_ps, steps,
         first_steps(self.segments, steps), finished,

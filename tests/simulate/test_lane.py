@@ -16,7 +16,8 @@ def run_of(left=5, granted=5, ahead=0):
       started_ps=100,
       segments=(Segment(granted, 10),),
       granted=granted,
-      left_tokens=((7, left), (8, left + 1)),
+      requests=(7, 8),
+      left_tokens=[left, left + 1],
       ahead=ahead,
   )
 
