@@ -1,7 +1,7 @@
 """Which chunk size is best, and does that depend on the load?
 
 Command:  python -m pdjax.experiment --config=chunk_by_rate
-Minutes:  about 3 on 2 idle cores, 225 cells, no JAX
+Minutes:  under one on 2 idle cores, 225 cells, no JAX
 Expected: At light load it hardly matters, as long as chunks are not small: up
           to 16 requests a second chunks of 512 and more keep 96 % of requests
           and more within the SLO, and larger ones answer sooner. Near

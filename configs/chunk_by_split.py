@@ -1,7 +1,7 @@
 """How do chunk size and split act together, measured on one machine?
 
 Command:  python -m pdjax.experiment --config=chunk_by_split
-Minutes:  about half a minute a cell on 2 idle cores, 20 cells
+Minutes:  about 7 on 2 cores, 20 cells
 Expected: The tokens are the same everywhere. Smaller chunks are more steps, and
           on devices that share the cores of one machine each step costs
           everybody: what separates the cells is mostly the number of programs

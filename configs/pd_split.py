@@ -1,12 +1,14 @@
 """Which split of eight workers serves most within the SLO, chip for chip?
 
 Command:  python -m pdjax.experiment --config=pd_split
-Minutes:  about 4 on 2 cores, no JAX; the second time seconds
+Minutes:  about 3 on 2 idle cores, no JAX; the second time seconds
 Expected: Long prompts and short answers want prefill workers: each more of
           them serves more per chip, up to 7P1D. With 50 ms per token as the
           limit, eight workers that do both keep up with half of that at their
           own best chunk size, since a prompt stalls the answers beside it. All
-          simulated, uncalibrated.
+          simulated, uncalibrated. Best designs lie on edges of the grid that
+          are no accident: with 2 chips the weights do not fit, a machine has 8,
+          and chunks of 16384 are whole prompts.
 """
 
 from ml_collections import ConfigDict
