@@ -239,6 +239,11 @@ def _pieces(run: Run) -> Iterator[str]:
         " pages before the prefill ends: 'prefill_start' or 'arrival', got"
         " 'prefill_end'"
     )
+  if plan.granularity == "layers" and plan.layers is None:
+    yield (
+        "strategy.transfer.layers: granularity 'layers' needs it: how many move"
+        " at a time"
+    )
   pools = [pool for pool in config.pools_of(run) if pool.role == "P"]
   if plan.granularity == "chunk" and pools:
     if not any(pool.chunk_size for pool in pools):

@@ -182,17 +182,26 @@ class Cluster:
 class TransferPlan:
   """How the pages of a prompt reach the decode worker."""
 
-  granularity: Literal["request", "chunk"] = "request"
+  granularity: Literal["request", "chunk", "layers"] = "request"
   """What moves in one piece: all pages of a request when its prompt is
-  computed, or those that each chunk fills, while the next is computed."""
+  computed; those that each chunk fills, while the next is computed; or of each
+  step's pages some layers, while the next layers are computed."""
+  layers: int | None = None
+  """Layers in a piece; granularity layers needs it."""
   reserve_at: Literal["prefill_end", "prefill_start", "arrival"] | None = None
   """When pages are reserved on the decode worker; with the last two no prompt
-  starts without. Default prefill_end; chunk: prefill_start."""
+  starts without. Default prefill_end; chunk and layers:
+  prefill_start."""
   payload: Literal["as_is", "int8"] = "as_is"
   """What goes over the link: pages as they are, or rounded to int8 with a scale
   for each token and head; then tokens are not exact."""
   verify: bool = False
   """Compares checksums of the pages at both ends (real backend)."""
+
+  @property
+  def group_layers(self) -> int:
+    """Layers that move at a time while a step goes on; 0: none."""
+    return self.layers or 0 if self.granularity == "layers" else 0
 
   @property
   def reserves_at(self) -> str:

@@ -87,21 +87,17 @@ def _pairs(first: str, second: str) -> Spread:
   return _nested((first, second), reads, lambda *pair: pair)
 
 
-def _range(first: str, end: str, *, nullable: bool = False) -> Spread:
-  """A half-open range, or None as two nulls."""
-  column = _objects if nullable else _whole
+def _range(first: str, end: str) -> Spread:
+  """A half-open range."""
 
-  def split(pairs: Sequence[tuple[int, int] | None]) -> Iterator[np.ndarray]:
+  def split(pairs: Sequence[tuple[int, int]]) -> Iterator[np.ndarray]:
     for part in (0, 1):
-      yield column([None if pair is None else pair[part] for pair in pairs])
+      yield _whole([pair[part] for pair in pairs])
 
   def join(firsts: np.ndarray, ends: np.ndarray) -> Iterator[Any]:
-    for pair in zip(firsts.tolist(), ends.tolist(), strict=True):
-      yield None if pair[0] is None else pair
+    return zip(firsts.tolist(), ends.tolist(), strict=True)
 
-  return Spread(
-      (first, end), split, join, frozenset({first, end} if nullable else ())
-  )
+  return Spread((first, end), split, join)
 
 
 def _split_requests(requests: Sequence[Request]) -> Iterator[Column]:
@@ -161,9 +157,6 @@ SPREAD: dict[tuple[str, str], Spread] = {
     ("Step", "prefill"): _pairs("prefill_request", "prefill_tokens"),
     ("Step", "decode"): _nested(("decode",), [int], int),
     ("Transfer", "pages"): _range("first_page", "end_page"),
-    ("Transfer", "layers"): _range(
-        "first_layer", "end_layer", nullable=True
-    ),
 }
 """By the names of a kind and its field."""
 

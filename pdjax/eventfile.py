@@ -35,7 +35,7 @@ SCHEMA = pa.schema(
             for name in (
                 "at_ps", "asked_ps", "started_ps", "request", "worker", "lane",
                 "run", "steps", "repeats", "transfer", "source", "target",
-                "pages", "first_page", "end_page", "first_layer", "end_layer",
+                "pages", "first_page", "end_page", "group_layers",
                 "moved_bytes", "arrival_ps", "prompt_tokens", "max_tokens",
                 "prefix_block_tokens", "deadline_ps", "cached_tokens",
             )

@@ -23,7 +23,7 @@ from pdjax.eventcolumns import Block, columns_of, joined
 from pdjax.request import Request
 from pdjax.segments import Segment
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 
 # Events. -------------------------------------------------------------------
@@ -227,14 +227,16 @@ class Interrupt:
 class Transfer:
   """Moves a request's logical pages [first, last) from worker to worker.
 
-  `layers` is a range too, None for all. The world numbers the transfer.
+  With `group_layers` the pages are those that the step under way completes, and
+  move so many layers at a time, as these are computed; 0: all layers at once.
+  The world numbers the transfer.
   """
 
   request: int
   source: int
   target: int
   pages: tuple[int, int]
-  layers: tuple[int, int] | None = None
+  group_layers: int = 0
   transfer: int = -1
 
 

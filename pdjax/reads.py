@@ -72,6 +72,11 @@ def _may_fail_transfer(run: Run) -> bool:
   )
 
 
+def _granularity(run: Run) -> str:
+  plan = run.strategy.transfer
+  return plan.granularity if plan else "request"
+
+
 def _caches_prefixes(run: Run) -> bool:
   return bool(resolved(run).strategy.prefix_cache)
 
@@ -158,6 +163,11 @@ _READS = (
         ("strategy.first_token", "strategy.transfer"),
         _moves_pages,
         "only disaggregation hands requests over",
+    ),
+    _Reads(
+        ("strategy.transfer.layers",),
+        lambda run: _granularity(run) == "layers",
+        "only granularity='layers' moves pages layer by layer",
     ),
     _Reads(
         ("cluster.reserve_pages",),

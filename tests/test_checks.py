@@ -99,6 +99,11 @@ def test_a_good_run_has_no_problem():
          "strategy.transfer.granularity: 'chunk' needs prompts in chunks: say"
          " strategy.chunk_size"),
         ({"strategy": {"kind": "disaggregated", "transfer": {
+            "granularity": "layers"}},
+          "cluster": {"split": "1P1D", "chip": "x"}},
+         "strategy.transfer.layers: granularity 'layers' needs it: how many"
+         " move at a time"),
+        ({"strategy": {"kind": "disaggregated", "transfer": {
             "payload": "int8"}}, "model": {"kv_dtype": "fp8"},
           "cluster": {"split": "1P1D", "chip": "x"}},
          "strategy.transfer.payload: 'int8' would save nothing:"

@@ -37,7 +37,7 @@ ENTRIES: tuple[ev.Entry, ...] = (
     ev.Step(1, decode=(4,), repeats=99, lane=1, run=4),
     ev.Interrupt(0, 1),
     ev.Transfer(0, 0, 1, (0, 4), transfer=0),
-    ev.Transfer(0, 0, 1, (2, 4), (8, 16), 1),
+    ev.Transfer(0, 0, 1, (2, 4), 8, 1),
     ev.TransferEnded(9, 2, 3, 2**40, "", "corrupted"),
     ev.Preempt(0),
     ev.Restart(0),

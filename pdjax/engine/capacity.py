@@ -51,6 +51,7 @@ def check(run: Run, spec: ModelSpec, workload: Workload) -> None:
   errors = [
       *unrunnable(spec),
       *pipelines(run),
+      *layers_apart(run),
       *shared_devices(run),
       *unfit_heads(run, spec),
       *empty_pools(run),
@@ -78,6 +79,13 @@ def pipelines(run: Run) -> Iterator[str]:
           " pipeline parallelism is simulated only, backend.kind='jax' needs"
           " pp=1"
       )
+
+
+def layers_apart(run: Run) -> Iterator[str]:
+  """A line if pages should leave a step layer by layer."""
+  plan = run.strategy.transfer
+  if plan and plan.granularity == "layers":
+    yield "strategy.transfer.granularity: 'layers' is simulated only"
 
 
 def shared_devices(run: Run) -> Iterator[str]:

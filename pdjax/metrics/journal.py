@@ -203,6 +203,7 @@ def _marks(*marks: Marks) -> Marks:
 def _transfer_spans(log: ev.Log, requests: Requests) -> tuple[Marks, Marks]:
   """Pairs starts and ends; overlapping transfers of a request are one."""
   begun, over = log.columns(ev.Transfer), log.columns(ev.TransferEnded)
+  begun["written_ps"] = _begins_ps(log, begun)
   begins = Marks.read(begun, requests, -1)
   ends = Marks.read(over, requests, over["failure"] == "")
   points = np.concatenate([_points(begins), _points(ends)], axis=1)
@@ -221,6 +222,17 @@ def _transfer_spans(log: ev.Log, requests: Requests) -> tuple[Marks, Marks]:
   return Marks.of([pair[0] for pair in pairs]), Marks.of(
       [pair[1] for pair in pairs]
   )
+
+
+def _begins_ps(log: ev.Log, begun: Columns) -> np.ndarray:
+  """When transfers start: layer by layer when the first layers are off."""
+  begins_ps = begun["written_ps"]
+  if not begun["group_layers"].any():
+    return begins_ps
+  moves = read_moves(log)
+  layered = begun["group_layers"] > 0
+  gathered_ps = np.maximum(moves.gathered_ns * 1000, begins_ps)
+  return np.where(layered, gathered_ps, begins_ps)
 
 
 def _points(marks: Marks) -> np.ndarray:

@@ -137,16 +137,11 @@ def _pairs(values: Iterable[Any]) -> tuple[tuple[int, int], ...]:
   return values if all(map(operator.is_, pairs, values)) else pairs
 
 
-def _perhaps_pair(value: Any) -> tuple[int, int] | None:
-  return None if value is None else _pair(value)
-
-
 _PLAIN: dict[Any, tuple[Callable[[Any], Any], str]] = {
     int: (_whole, "a whole number"),
     str: (_word, "a text"),
     tuple[int, ...]: (_wholes, "whole numbers"),
     tuple[int, int]: (_pair, "two whole numbers"),
-    tuple[int, int] | None: (_perhaps_pair, "two whole numbers or None"),
     tuple[tuple[int, int], ...]: (_pairs, "pairs of whole numbers"),
 }
 """By type of field: what makes a value plain, and what is allowed."""
@@ -227,7 +222,7 @@ def _plain_transfer(command: Transfer, workers: int) -> bool:
       and 0 <= command.target < workers
       and command.source != command.target
       and _is_plain_pair(command.pages)
-      and command.layers is None
+      and type(command.group_layers) is int
   )
 
 

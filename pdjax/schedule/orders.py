@@ -180,15 +180,17 @@ def _transfer(world: World, command: ev.Transfer) -> ev.Transfer:
     raise _illegal(command, "not its source")
   source = world.workers[command.source]
   target = _up(world, command, command.target)
-  ready = source.ready_pages(progress)
+  ready = source.ready_pages(progress, in_step=command.group_layers > 0)
   first, end = command.pages
+  if command.group_layers and progress.step is None or command.group_layers < 0:
+    raise _illegal(command, "no step computes layers of it now")
   if first != progress.sent_pages or not first < end <= ready:
     unsent = (progress.sent_pages, ready)
     raise _illegal(command, f"the pages to move are {unsent}, from the first")
   if progress.target != target.id or target.held(progress) < end:
     raise _illegal(command, "too few pages reserved at the target")
   started = ev.Transfer(
-      progress.id, source.id, target.id, command.pages, command.layers,
+      progress.id, source.id, target.id, command.pages, command.group_layers,
       world.next_transfer(),
   )
   world.transfers[started.transfer] = started

@@ -134,9 +134,19 @@ def _complete_prefill(world: World, worker: Worker, progress: Progress) -> None:
     progress.state = State.HANDOFF
     worker.leaving[progress.id] = progress
     world.handoffs[progress.id] = progress
+    if progress.sent_pages == worker.ready_pages(progress):
+      _await_the_rest(world, progress)
   else:
     progress.state = State.DECODE
     worker.decoding[progress.id] = progress
+
+
+def _await_the_rest(world: World, progress: Progress) -> None:
+  """All of its pages have been sent while they were computed."""
+  del world.handoffs[progress.id]
+  progress.state = State.TRANSFER
+  if not progress.flying and progress.target is not None:
+    _hand_off(world, progress, world.workers[progress.target])
 
 
 def _end_transfer(world: World, event: ev.TransferEnded) -> None:

@@ -95,7 +95,8 @@ class Disaggregated:
     self._prefill_router = prefill_router
     self._decode_router = decode_router
     self._serving = serving
-    self._in_chunks = plan.granularity == "chunk"
+    self._in_chunks = plan.granularity != "request"
+    self._layers = plan.group_layers
     self._ahead = None
     if plan.reserves_at != "prefill_end":
       self._ahead = Ahead(plan.reserves_at == "arrival", self._find)
@@ -123,6 +124,8 @@ class Disaggregated:
   def _sent(self, world: World) -> Iterator[Command]:
     if self._in_chunks:
       yield from full_pages(world)
+    if self._layers:
+      yield from layer_by_layer(world, self._layers)
     yield from self._hand_offs(world)
 
   def prepare(self, world: World) -> Iterable[Command]:
@@ -269,10 +272,28 @@ def full_pages(world: World) -> Iterator[Command]:
         yield from send(progress, world)
 
 
-def send(progress: Progress, world: World) -> Iterator[Command]:
-  """Moves what is ready and not sent yet, unless a part of it went amiss."""
+def layer_by_layer(world: World, group_layers: int) -> Iterator[Command]:
+  """Sends the pages that steps under way complete, as they are computed."""
+  for worker in world.touched_workers():
+    for run in filter(None, worker.runs):
+      for progress in run.prompts:
+        if progress.target is not None and not progress.fate:
+          yield from send(progress, world, group_layers)
+
+
+def send(
+    progress: Progress, world: World, group_layers: int = 0
+) -> Iterator[Command]:
+  """Moves what is ready and not sent yet, unless a part of it went amiss.
+
+  With `group_layers` what the step under way makes ready.
+  """
   assert progress.worker is not None and progress.target is not None
-  ready = world.workers[progress.worker].ready_pages(progress)
+  ready = world.workers[progress.worker].ready_pages(
+      progress, in_step=group_layers > 0
+  )
   if progress.sent_pages < ready and not progress.spoilt:
-    pages = (progress.sent_pages, ready)
-    yield Transfer(progress.id, progress.worker, progress.target, pages)
+    yield Transfer(
+        progress.id, progress.worker, progress.target,
+        (progress.sent_pages, ready), group_layers,
+    )

@@ -183,12 +183,24 @@ class Worker:
     end = (tokens - 1) // self.spec.page_tokens
     return self.cache.found(self.names.of(request, 0, end))
 
-  def ready_pages(self, progress: Progress) -> int:
+  def ready_pages(self, progress: Progress, in_step: bool = False) -> int:
     """Pages here that can be sent: full ones, or all once its prompt is done.
+
+    With `in_step` those that are so once the step under way is over.
     """
-    if progress.id in self.prefilling:
-      return progress.computed_tokens // self.spec.page_tokens
-    return self.pages_for(progress.computed_tokens)
+    tokens = progress.computed_tokens
+    if in_step:
+      tokens += self.tokens_in_step(progress)
+    if progress.id in self.prefilling and tokens < progress.target_tokens:
+      return tokens // self.spec.page_tokens
+    return self.pages_for(tokens)
+
+  def tokens_in_step(self, progress: Progress) -> int:
+    """Prompt tokens of a request that the steps under way compute."""
+    return sum(
+        tokens for run in self.runs if run
+        for request, tokens in run.step.prefill if request == progress.id
+    )
 
   def new_pages(self, progress: Progress, pages: int) -> int:
     """Free pages that a request takes which is to hold `pages` here.

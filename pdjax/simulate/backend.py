@@ -43,6 +43,7 @@ from pdjax.schedule.worker import Run
 from pdjax.schedule.world import World
 from pdjax.simulate.lane import Lane, LaneRun
 from pdjax.simulate.links import Link, Links
+from pdjax.simulate.stages import Leaving, Stages
 
 _ENDED = EVENTS.index(StepEnded)
 _PROGRESSED = EVENTS.index(TransferProgressed)
@@ -52,8 +53,9 @@ Key = tuple[int, int, int]
 """Of delivery: (time, kind, subject)."""
 _NEVER: Key = (2**100, 0, 0)
 """Later than anything that happens."""
-_Pending = tuple[int, int, int, int, "Event | Lane"]
-"""A key, a running number, and an event or the lane whose run ends."""
+_Pending = tuple[int, int, int, int, "Event | Lane | _Group"]
+"""A key, a running number, and an event, the lane whose run ends, or the group
+of layers that leaves a step."""
 
 
 class WorkerCost(StepCost, Protocol):
@@ -76,6 +78,10 @@ class _Flight:
   copied_bytes: int
   """As much as is read and written on either side, halved."""
   harm: Harm | None
+  leaving: Leaving | None = None
+  """Its groups of layers, if it leaves a step layer by layer, ..."""
+  stages: Stages | None = None
+  """... and that step."""
   awaited: int = -1
   """Which of the pending events is the next of it; others are outdated."""
   sent: bool = False
@@ -86,8 +92,18 @@ class _Flight:
 
   @property
   def link_bytes(self) -> int:
-    factor = self.harm.factor if self.harm else 1.0
-    return round(self.size_bytes * factor)
+    """Of all of it, or of the next group of layers."""
+    size_bytes, factor = self.size_bytes, self.harm.factor if self.harm else 1.0
+    if self.leaving:
+      size_bytes = self.leaving.bytes_of(self.leaving.sent, size_bytes)
+    return round(size_bytes * factor)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Group:
+  """The next group of layers of a transfer is off its source."""
+
+  transfer: int
 
 
 class SimulatedBackend:
@@ -105,11 +121,13 @@ class SimulatedBackend:
       plan: FaultPlan | None = None,
       verify: bool = False,
       sent_token_bytes: Sequence[int | None] | None = None,
+      num_layers: int = 1,
   ):
     """`output_tokens` are true answer lengths by request id; `costs` and
     `links` are by worker, `lane_costs` by worker and lane; without them each
     worker has one lane. `verify` finds damaged pages. `sent_token_bytes` are
-    of a cached token on its way from each worker; None: as it is kept."""
+    of a cached token on its way from each worker; None: as it is kept. The
+    model has `num_layers`."""
     self._clients = clients
     self._truth = output_tokens
     self._costs = costs
@@ -121,6 +139,7 @@ class SimulatedBackend:
         for worker, each in enumerate(self._lane_costs)
     ]
     self._plan, self._verify = plan, verify
+    self._num_layers = num_layers
     self._sent_token_bytes = sent_token_bytes or [None] * len(costs)
     self._world: World | None = None
     """Where faults look for the state that they wait for."""
@@ -222,8 +241,6 @@ class SimulatedBackend:
   # Transfers. ----------------------------------------------------------------
 
   def _start_transfer(self, command: Transfer, world: World) -> None:
-    if command.layers is not None:
-      raise ValueError(f"{command}: only whole pages can be moved")
     first, last = command.pages
     tokens = (last - first) * world.workers[command.source].spec.page_tokens
     cost = self._costs[command.source]
@@ -236,12 +253,50 @@ class SimulatedBackend:
         self._harm_to(command),
     )
     self._transfers[command.transfer] = flight
+    if command.group_layers:
+      self._leave_step(flight, world)
+      return
     at_ps = self._copy(command.source, cost.gather_ps(flight.copied_bytes))
     if flight.harm:
       at_ps += flight.harm.delay_ps
     self._await(flight, TransferProgressed(
         at_ps, command.transfer, command.request, "gathered"
     ))
+
+  def _leave_step(self, flight: _Flight, world: World) -> None:
+    """Pages leave the step under way layer by layer, which makes it longer."""
+    command = flight.command
+    number = world.progress[command.request].step
+    lanes = self._lanes[command.source]
+    lane = next(x for x in lanes if x.run and x.run.step.run == number)
+    run = lane.run
+    assert run is not None
+    leaving = Leaving(
+        command.transfer, command.group_layers, self._num_layers
+    )
+    leaving.gather_ps += [
+        self._costs[command.source].gather_ps(
+            leaving.bytes_of(group, flight.copied_bytes)
+        )
+        for group in range(leaving.groups)
+    ]
+    flight.leaving = leaving
+    if run.stages is None:
+      run.stages = Stages(run.started_ps, run.boundary_ps(1) - run.started_ps)
+    flight.stages = run.stages
+    run.stages.leaving.append(leaving)
+    run.lengthen(sum(leaving.gather_ps))
+    self._expect_end(lane)
+    for each in run.stages.leaving:
+      self._await_group(self._transfers[each.transfer])
+
+  def _await_group(self, flight: _Flight) -> None:
+    assert flight.leaving is not None and flight.stages is not None
+    delay_ps = flight.harm.delay_ps if flight.harm else 0
+    at_ps = flight.stages.gathered_ps(flight.leaving) + delay_ps
+    flight.awaited = self._pushed
+    transfer = flight.command.transfer
+    self._queue(at_ps, _PROGRESSED, transfer, _Group(transfer))
 
   def _harm_to(self, command: Transfer) -> Harm | None:
     if self._plan is None:
@@ -267,20 +322,42 @@ class SimulatedBackend:
 
   # Events. -------------------------------------------------------------------
 
-  def _take_pending(self) -> Event:
-    what = heapq.heappop(self._pending)[-1]
+  def _take_pending(self) -> Event | None:
+    at_ps, *_, what = heapq.heappop(self._pending)
     if isinstance(what, Lane):
       return self._end_run(what)
+    if isinstance(what, _Group):
+      return self._take_group(self._transfers[what.transfer], at_ps)
     if type(what) is TransferProgressed:
-      flight = self._transfers[what.transfer]
-      command = flight.command
-      self._links.start(
-          what.transfer, command.source, command.target, flight.link_bytes,
-          what.at_ps,
-      )
+      self._send(self._transfers[what.transfer], at_ps)
     elif isinstance(what, TransferEnded):
       del self._transfers[what.transfer]
     return what
+
+  def _send(self, flight: _Flight, at_ps: int) -> None:
+    """Puts a transfer, or the next group of its layers, onto the link."""
+    command, leaving = flight.command, flight.leaving
+    self._links.start(
+        command.transfer, command.source, command.target, flight.link_bytes,
+        at_ps, goes_on=leaving is not None and leaving.sent > 0,
+    )
+
+  def _take_group(
+      self, flight: _Flight, at_ps: int
+  ) -> TransferProgressed | None:
+    """A group is off its source; the scheduler hears of the first."""
+    leaving, command = flight.leaving, flight.command
+    assert leaving is not None
+    leaving.gathered += 1
+    if leaving.gathered < leaving.groups:
+      self._await_group(flight)
+    if leaving.gathered == leaving.sent + 1:
+      self._send(flight, at_ps)
+    if leaving.gathered > 1:
+      return None
+    return TransferProgressed(
+        at_ps, command.transfer, command.request, "gathered"
+    )
 
   def _end_run(self, lane: Lane) -> StepEnded:
     assert lane.run is not None
@@ -290,16 +367,24 @@ class SimulatedBackend:
       self._clients.ended(request, event.at_ps)
     return event
 
-  def _take_sent(self) -> TransferProgressed | TransferEnded:
+  def _take_sent(self) -> TransferProgressed | TransferEnded | None:
     at_ps, number = self._links.finish()
     flight = self._transfers[number]
     command, size_bytes = flight.command, flight.size_bytes
     if flight.fault == "dropped":
       del self._transfers[number]
       return _failed(flight, at_ps, "its bytes never arrived")
-    flight.sent = True
-    copy_ps = self._costs[command.target].scatter_ps(flight.copied_bytes)
+    copied_bytes, leaving = flight.copied_bytes, flight.leaving
+    if leaving:
+      copied_bytes = leaving.bytes_of(leaving.sent, copied_bytes)
+      leaving.sent += 1
+    copy_ps = self._costs[command.target].scatter_ps(copied_bytes)
     over_ps = self._copy(command.target, copy_ps)
+    if leaving and leaving.sent < leaving.groups:
+      if leaving.sent < leaving.gathered:
+        self._send(flight, at_ps)
+      return None
+    flight.sent = True
     found = flight.fault == "corrupted" and self._verify
     self._await(flight, TransferEnded(
         over_ps, number, command.request, size_bytes,
@@ -363,7 +448,7 @@ class SimulatedBackend:
     self._queue(*delivery_key(event), event)
 
   def _queue(
-      self, at_ps: int, kind: int, subject: int, what: Event | Lane
+      self, at_ps: int, kind: int, subject: int, what: Event | Lane | _Group
   ) -> None:
     """The count keeps the heap from comparing events, and names ends."""
     heapq.heappush(self._pending, (at_ps, kind, subject, self._pushed, what))
@@ -377,7 +462,7 @@ class SimulatedBackend:
       _, _, _, number, what = pending[0]
       if type(what) is Lane:
         awaited = what.awaited
-      elif isinstance(what, (TransferProgressed, TransferEnded)):
+      elif isinstance(what, (TransferProgressed, TransferEnded, _Group)):
         flight = self._transfers.get(what.transfer)
         awaited = flight.awaited if flight else None
       else:

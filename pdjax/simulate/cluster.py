@@ -110,6 +110,7 @@ class Cluster:
         dispatch_ahead=self.dispatch_ahead, lane_costs=self.lane_costs,
         plan=plan or plan_of(self.faults, len(self.costs)),
         verify=self.verify,
+        num_layers=self.costs[0].spec.num_layers,
         sent_token_bytes=[
             cost.spec.kv_int8_bytes_per_token if self.rounded else None
             for cost in self.costs

@@ -12,6 +12,7 @@ import dataclasses
 
 from pdjax.events import Step, StepEnded
 from pdjax.segments import Segment, elapsed_ps, first_steps, steps_within
+from pdjax.simulate.stages import Stages
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -33,6 +34,8 @@ class LaneRun:
   copies_after: int = 0
   """The steps that the last copies follow, and the time of these copies."""
   copies_ps: int = 0
+  stages: Stages | None = None
+  """Of its only step, if pages leave it layer by layer."""
   steps: int = dataclasses.field(init=False)
   """Steps until the run ends: the grant, or the first true end.
 
@@ -93,6 +96,11 @@ class LaneRun:
     if after < self.steps:
       self.ends_ps += copy_ps
     return begins_ps + copy_ps
+
+  def lengthen(self, extra_ps: int) -> None:
+    """Its first step has more to do."""
+    self.segments = lengthened(self.segments, 0, extra_ps)
+    self.ends_ps = self.boundary_ps(self.steps)
 
   def ended(self) -> StepEnded:
     """The event of its end, as things stand."""

@@ -69,11 +69,19 @@ class Links:
     self._next: tuple[int, int] | None = None
 
   def start(
-      self, flow: int, source: int, target: int, size_bytes: int, at_ps: int
+      self,
+      flow: int,
+      source: int,
+      target: int,
+      size_bytes: int,
+      at_ps: int,
+      *,
+      goes_on: bool = False,
   ) -> None:
     """Starts a flow, numbered by the caller.
 
-    Its latency is the larger of the two ends'.
+    Its latency is the larger of the two ends', or none where it `goes_on`
+    after another one.
 
     Raises:
       ValueError: the number is in use, the workers are the same, there is
@@ -89,7 +97,7 @@ class Links:
     if at_ps < self._now_ps or (self._next and self._next[0] < at_ps):
       raise ValueError(f"{flow=}: {at_ps=}, {self._now_ps=}, {self._next=}")
     self._advance(at_ps)
-    latency_ps = max(
+    latency_ps = 0 if goes_on else max(
         self._links[source].latency_ps, self._links[target].latency_ps
     )
     self._flows[flow] = _Flow(

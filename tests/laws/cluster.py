@@ -59,6 +59,8 @@ AHEAD = {
     "pages of chunks, on arrival": TransferPlan(
         granularity="chunk", reserve_at="arrival"
     ),
+    "layer by layer": TransferPlan(granularity="layers", layers=8),
+    "layer by layer of chunks": TransferPlan(granularity="layers", layers=12),
     "conditional, pages of chunks": TransferPlan(granularity="chunk"),
     "elastic, pages of chunks": TransferPlan(granularity="chunk"),
 }

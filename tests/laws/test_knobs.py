@@ -114,6 +114,11 @@ HANDED_OFF = [
         for when in ("prefill_start", "arrival")
     ),
     ("disaggregated", "strategy.transfer", TransferPlan(payload="int8")),
+    *(
+        ("disaggregated", "strategy.transfer",
+         TransferPlan(granularity="layers", layers=layers))
+        for layers in (16, 4)
+    ),
     ("chunked prefill on P", "strategy.transfer",
      TransferPlan(granularity="chunk")),
     ("conditional", "strategy.local_prompt_tokens", 100),

@@ -216,3 +216,27 @@ def test_only_full_pages_move_and_in_order(pages, reason):
     world.start(Preempt(0))
   with pytest.raises(IllegalCommand, match="in flight"):
     world.start(Release(0, D))
+  with pytest.raises(IllegalCommand, match="no step computes layers"):
+    world.start(Transfer(0, P, D, (2, 3), group_layers=4))
+
+
+def test_a_hand_off_may_be_over_before_its_step_is():
+  """Devices may tell of the last layers' arrival before the step's end."""
+  driven = Driven(TransferPlan(granularity="layers", layers=4))
+  *_, step, moved = driven.arrives(0, 8)
+  assert (moved.pages, moved.group_layers) == ((0, 2), 4)
+  assert not driven.lands(moved)
+  (decode,) = driven.steps(step)
+  assert decode.worker == D and driven.free_pages[P] == 20
+
+
+def test_layers_of_a_chunk_fill_whole_pages_only():
+  driven = Driven(TransferPlan(granularity="layers", layers=4))
+  driven.world.workers[P].spec = dataclasses.replace(
+      driven.world.workers[P].spec, chunk_size=10
+  )
+  *_, step, moved = driven.arrives(0, 16)
+  assert moved.pages == (0, 2)
+  driven.lands(moved)
+  step, moved = driven.steps(step)
+  assert moved.pages == (2, 4) and step.prefill == ((0, 6),)

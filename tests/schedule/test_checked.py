@@ -53,7 +53,7 @@ def test_what_is_no_command_is_refused_by_its_name(value):
         (Transfer(0, -1, 1, (0, 1)), "source must be from 0 to 1, got -1"),
         (Transfer(0, 0, 1, 3), "pages must be two whole numbers, got 3"),
         (Transfer(0, 0, 1, (0, 1.5)), "pages must be two whole numbers"),
-        (Transfer(0, 0, 1, (0, 1), 4), "layers must be two whole numbers or"),
+        (Transfer(0, 0, 1, (0, 1), None), "group_layers must be a whole"),
         (Preempt([0]), "request must be a whole number"),
         (Abort(0, None), "reason must be a text, got None"),
         (Relabel(0, "X"), "role must be one of P, D, C, got 'X'"),
@@ -81,8 +81,8 @@ def test_numpy_integers_and_lists_become_plain():
   numbers = [plain.worker, plain.repeats, *plain.decode, *plain.prefill[0]]
   assert {type(number) for number in numbers} == {int}
   assert type(plain.prefill[0]) is type(plain.decode) is tuple
-  moved = checked(Transfer(0, 0, 1, [np.int8(0), 2], [0, 1]), workers)
-  assert moved == Transfer(0, 0, 1, (0, 2), (0, 1))
+  moved = checked(Transfer(0, 0, 1, [np.int8(0), 2], np.int8(4)), workers)
+  assert moved == Transfer(0, 0, 1, (0, 2), 4)
 
 
 def test_what_is_plain_passes_as_it_is():

@@ -256,19 +256,6 @@ def test_a_step_ending_now_is_in_flight_until_told(first_worker, steps):
   assert (cut.steps, cut.at_ps) == (steps, 10 + 10 * steps)
 
 
-def test_layers_by_themselves_are_refused():
-  class ByLayer(OneByOne):
-    def decide(self, event, world):
-      for command in self._policy.decide(event, world):
-        if isinstance(command, Transfer):
-          command = dataclasses.replace(command, layers=(0, 1))
-        yield command
-
-  run = make_run("disaggregated", "1P1D")
-  with pytest.raises(ValueError, match="whole pages"):
-    simulate(run, [request(0, 4, 2)], wrap=ByLayer)
-
-
 # Laws. -----------------------------------------------------------------------
 
 requests = st.lists(
