@@ -89,8 +89,9 @@ def read_log(path: str | os.PathLike) -> ev.Log:
   version = (tables[0].schema.metadata or {}).get(b"pdjax.events", b"").decode()
   if version != str(ev.FORMAT_VERSION):
     raise EventFileError(
-        f"{path}: event format {version or 'unknown'}, this pdjax reads"
-        f" {ev.FORMAT_VERSION}"
+        f"{path}: written by another pdjax, in event format"
+        f" {version or 'unknown'}, and this one reads {ev.FORMAT_VERSION}; make"
+        " its runs again"
     )
   try:
     return from_tables(tables)

@@ -14,6 +14,9 @@ from pdjax.fieldtypes import nearest
 MISSING = "no such file"
 """How a refusal begins where there is nothing at all."""
 
+EMPTY = "an empty name, as of a shell variable that is not set"
+"""As a path it would be the current folder, which nobody has named."""
+
 
 def path_of(name: str) -> Path:
   """The path with `~` expanded where that is a home."""
@@ -26,6 +29,8 @@ def path_of(name: str) -> Path:
 
 def refusal(name: str) -> str | None:
   """Why a file cannot be read, in words; None if it can be."""
+  if not name.strip():
+    return EMPTY
   path = path_of(name)
   try:
     mode = path.stat().st_mode
@@ -40,8 +45,11 @@ def refusal(name: str) -> str | None:
   return None if os.access(path, os.R_OK) else "may not be read"
 
 
-def folder_refusal(folder: Path) -> str | None:
+def folder_refusal(name: str | Path) -> str | None:
   """Why there is no folder to be read, in words; None if there is one."""
+  if not str(name).strip():
+    return EMPTY
+  folder = Path(name)
   try:
     mode = folder.stat().st_mode
   except FileNotFoundError:

@@ -12,12 +12,18 @@ from typing import Any
 
 from pdjax.cli import command
 from pdjax.cli import flags as experiment_flags
+from pdjax.cli.arguments import Grammar, read, usage
 from pdjax.cli.command import FAILED, OK
-from pdjax.cli.ownflags import taken
 from pdjax.config import ConfigError
 from pdjax.sweep import temporary
 
-USAGE = """\
+CONFIGS = ("config", "sweep", "seeds", "sample", "where", "only")
+"""Flags of `pdjax.experiment` that say which cells there are."""
+GRAMMAR = Grammar(
+    values=("target", "json", "timeout_s"), switches=("all_buckets",),
+    handed_on=CONFIGS,
+)
+USAGE = usage("""\
 Compiles a config's programs for chips that need not be here; nothing runs.
 
   python -m pdjax.preflight --config=llama70b_h100 --target=v5p:2x2x2 \\
@@ -29,14 +35,9 @@ Compiles a config's programs for chips that need not be here; nothing runs.
   --all_buckets        every program; else the largest of each kind
   --json=FILE          also writes what was found
   --timeout_s=N        for one program (default: 900)
-  --help               shows this
-
+""", """\
 Without cluster.kv_tokens a pool takes what the memory arithmetic leaves.
-Exit status: 0 everything compiles and fits, 1 something does not, 2 a mistake
-in what was asked.
-"""
-
-_OWN = ("target", "json", "timeout_s")
+""", "everything compiles and fits", {1: "something does not"})
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -45,20 +46,19 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-  if {"--help", "-h"} & set(arguments):
+  said = read(arguments, GRAMMAR)
+  if said.help:
     print(USAGE, end="")
     return OK
-  own, rest, errors = taken(arguments, _OWN, ("all_buckets",))
-  flags, more = experiment_flags.parse(rest)
-  errors += more
+  flags, errors = experiment_flags.beside(said)
   if flags.config is None:
     errors.append("--config: say which, as in --config=llama70b_h100")
-  targets = _targets(own, errors)
-  timeout_s = _timeout_s(own, errors)
-  output = output_of("json", own.get("json"), errors)
+  targets = _targets(said.value("target"), errors)
+  timeout_s = _timeout_s(said.value("timeout_s") or "900", errors)
+  output = output_of("json", said.value("json"), errors)
   from pdjax.cli import aot_plan, aot_report
 
-  plans = aot_plan.plans(flags, targets, "all_buckets" in own, errors)
+  plans = aot_plan.plans(flags, targets, "all_buckets" in said.switches, errors)
   findings = [aot_report.compiled(plan, timeout_s) for plan in plans]
   if output:
     found = [finding.as_json() for finding in findings]
@@ -66,23 +66,22 @@ def _main(arguments: Sequence[str]) -> int:
   return OK if all(finding.good for finding in findings) else FAILED
 
 
-def _targets(own: dict[str, str], errors: list[str]) -> list[Any]:
+def _targets(text: str | None, errors: list[str]) -> list[Any]:
   from pdjax.aot.target import missing_compiler, target
 
-  if "target" not in own:
+  if text is None:
     errors.append("--target: say which, as in --target=v5e:2x2; see --help")
   targets = []
-  for text in filter(None, own.get("target", "").split(",")):
+  for one in filter(None, (text or "").split(",")):
     try:
-      targets.append(target(text.strip()))
+      targets.append(target(one.strip()))
     except ConfigError as error:
       errors += error.errors
   errors += filter(None, map(missing_compiler, targets))
   return targets
 
 
-def _timeout_s(own: dict[str, str], errors: list[str]) -> float:
-  text = own.get("timeout_s", "900")
+def _timeout_s(text: str, errors: list[str]) -> float:
   try:
     timeout_s = float(text)
   except ValueError:

@@ -14,12 +14,13 @@ from typing import Any
 
 from pdjax.cli import command
 from pdjax.cli import flags as experiment_flags
-from pdjax.cli.aot import output_of
+from pdjax.cli.aot import CONFIGS, output_of
+from pdjax.cli.arguments import Grammar, read, usage
 from pdjax.cli.command import FAILED, OK
-from pdjax.cli.ownflags import taken
 from pdjax.config import ConfigError
 
-USAGE = """\
+GRAMMAR = Grammar(values=("out",), handed_on=CONFIGS)
+USAGE = usage("""\
 Measures the steps of a config's engine on the devices here, and fits prices.
 
   python -m pdjax.calibrate --config=quickstart --out=mine.json
@@ -28,15 +29,13 @@ Measures the steps of a config's engine on the devices here, and fits prices.
                        as in python -m pdjax.experiment; of the measured cells
                        (backend.kind=jax) that are left the first is taken
   --out=FILE           the calibration (default: calibration.json)
-  --help               shows this
-
+""", """\
 The engine serves closed loops of more and more users, with lengths up to the
 config's longest. Half of the steps are fitted, the others tell the error. The
 file prices steps in the simulator (backend.costs=FILE) and in
 `python -m pdjax.fidelity --calibration=FILE`. Nothing else should run on the
-devices meanwhile. Exit status: 0 written, 1 the engine failed, 2 a mistake in
-what was asked.
-"""
+devices meanwhile.
+""", "written", {1: "the engine failed"})
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -45,15 +44,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-  if {"--help", "-h"} & set(arguments):
+  said = read(arguments, GRAMMAR)
+  if said.help:
     print(USAGE, end="")
     return OK
-  own, rest, errors = taken(arguments, ("out",), ())
-  flags, more = experiment_flags.parse(rest)
-  errors += more
+  flags, errors = experiment_flags.beside(said)
   if flags.config is None:
     errors.append("--config: say which, as in --config=quickstart")
-  out = output_of("out", own.get("out", "calibration.json"), errors)
+  out = output_of("out", said.value("out") or "calibration.json", errors)
   cell = _measured_cell(flags, errors)
   if errors or cell is None or out is None:
     raise ConfigError(list(dict.fromkeys(errors)))

@@ -1,12 +1,12 @@
 """`python -m pdjax.compare`: ratios where contracts agree, and nowhere else."""
 
-import dataclasses
 import json
 import os
 import sys
 from collections.abc import Sequence
 
 from pdjax.cli import command
+from pdjax.cli.arguments import Grammar, Said, read, usage
 from pdjax.cli.command import OK
 from pdjax.config import ConfigError
 from pdjax.fieldtypes import near
@@ -14,7 +14,11 @@ from pdjax.fieldtypes import near
 REFUSED = 3
 """Exit status: no ratio, as the contracts differ."""
 
-USAGE = """\
+_SIDES = {"only": "AB", "only_a": "A", "only_b": "B"}
+GRAMMAR = Grammar(
+    added=(*_SIDES, "allow"), switches=("json", "list_published"),
+)
+USAGE = usage("""\
 Divides the figures of B by those of A, if both hold under the same conditions.
 
   python -m pdjax.compare A [B]
@@ -31,26 +35,10 @@ shown. Runs that differ in workload.seed alone are one design, paired by seed.
                            so; `unknown` is all that a publication does not tell
   --json                   prints one JSON object a pair, in a list
   --list_published         shows the claims that come with pdjax
-  --help                   shows this
-
+""", """\
 Simulated figures are never divided by measured ones. What must agree is in
-docs/compare.md. Exit status: 0 compared, 3 a ratio is refused and the output
-says why, 2 a mistake.
-"""
-
-_SWITCHES = ("json", "list_published", "help")
-_SIDES = {"only": "AB", "only_a": "A", "only_b": "B"}
-_FLAGS = (*_SIDES, "allow", *_SWITCHES)
-
-
-@dataclasses.dataclass(kw_only=True)
-class _Flags:
-  given: list[str] = dataclasses.field(default_factory=list)
-  only: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
-  """(flag, field, values) each."""
-  allow: list[str] = dataclasses.field(default_factory=list)
-  switches: set[str] = dataclasses.field(default_factory=set)
-  errors: list[str] = dataclasses.field(default_factory=list)
+docs/compare.md.
+""", "compared", {REFUSED: "a ratio is refused and the output says why"})
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -59,57 +47,57 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-  flags = _parse(arguments)
-  if "help" in flags.switches:
+  said = read(arguments, GRAMMAR)
+  if said.help:
     print(USAGE, end="")
     return OK
-  if "list_published" in flags.switches:
+  if "list_published" in said.switches and not said.errors:
     return _list()
-  _check(flags)
-  if len(flags.given) == 1 and _is_claim(flags.given[0]):
-    return _show(flags.given[0])
-  return _compare(flags)
+  only, allow = _checked(said)
+  if len(said.given) == 1 and _is_claim(said.given[0]):
+    return _show(said.given[0])
+  return _compare(said, only, allow)
 
 
-def _parse(arguments: Sequence[str]) -> _Flags:
-  flags = _Flags()
-  for argument in arguments:
-    name, equals, value = argument.removeprefix("--").partition("=")
-    if argument == "-h":
-      flags.switches.add("help")
-    elif not argument.startswith("-"):
-      flags.given.append(argument)
-    elif name not in _FLAGS:
-      wanted = near(name, _FLAGS).replace("mean '", "mean '--")
-      flags.errors.append(f"--{name}: no such flag{wanted}")
-    elif name in _SWITCHES:
-      flags.switches.add(name)
-      flags.errors += [f"--{name}: takes no value"] if equals else []
-    elif not value:
-      flags.errors.append(f"--{name}: needs a value, as --{name}=...")
-    elif name == "allow":
-      flags.allow += [field.strip() for field in value.split(",")]
-    else:
-      path, equals, values = value.partition("=")
-      flags.only.append((name, path.strip(), values))
-      flags.errors += [] if equals else [f"--{name}: expected FIELD=VALUES"]
-  return flags
+def fields_of(
+    said: Said, flags: Sequence[str]
+) -> list[tuple[str, str, str]]:
+  """(flag, field, values) of each FIELD=VALUES of these flags."""
+  found = []
+  for flag, text in said.values:
+    if flag in flags:
+      path, equals, values = text.partition("=")
+      found.append((flag, path.strip().removeprefix("config."), values))
+      if text.strip() and not equals:
+        said.errors.append(f"--{flag}={text}: expected FIELD=VALUES")
+  return found
 
 
-def _check(flags: _Flags) -> None:
+def _checked(said: Said) -> tuple[list[tuple[str, str, str]], list[str]]:
+  """What is chosen, and what may differ.
+
+  Raises:
+    ConfigError: every mistake, a line each.
+  """
   from pdjax.compare.agreement import KIND, UNKNOWN
   from pdjax.published.claim import contract_fields
 
-  errors = list(flags.errors)
-  if not 1 <= len(flags.given) <= 2:
-    errors.append(f"expected A and B, got {len(flags.given)}; see --help")
+  said.expect("A and B", most=2)
+  only = fields_of(said, list(_SIDES))
+  if len(said.given) == 1 and "only_b" in dict(said.values):
+    said.errors.append("--only_b: there is no B")
+  allow = [
+      field.strip() for text in said.all("allow") if text.strip()
+      for field in text.split(",")
+  ]
   known = (*contract_fields(), KIND, UNKNOWN)
-  for field in flags.allow:
+  for field in allow:
     if field not in known:
       wanted = near(field, known) or f"; allowed: {', '.join(known)}"
-      errors.append(f"--allow={field}: no such condition{wanted}")
-  if errors:
-    raise ConfigError(errors)
+      said.errors.append(f"--allow={field}: no such condition{wanted}")
+  if said.errors:
+    raise ConfigError(said.errors)
+  return only, allow
 
 
 def _list() -> int:
@@ -139,35 +127,31 @@ def _is_claim(given: str) -> bool:
   return claim and not os.path.isdir(given)
 
 
-def _compare(flags: _Flags) -> int:
+def _compare(
+    said: Said, only: Sequence[tuple[str, str, str]], allow: Sequence[str]
+) -> int:
   from pdjax.cli.rivals import chosen, pairs, within
   from pdjax.compare.record import record
   from pdjax.compare.verdict import verdict
   from pdjax.compare.words import words
 
   sides = [
-      chosen(given, _is_claim(given), _only(flags, side))
-      for given, side in zip(flags.given, "AB", strict=False)
+      chosen(given, _is_claim(given), [
+          each for each in only if side in _SIDES[each[0]]
+      ])
+      for given, side in zip(said.given, "AB", strict=False)
   ]
   for line in dict.fromkeys(line for _, lines in sides for line in lines):
-    print(f"! left out, damaged: {line}", file=sys.stderr)
+    print(f"! left out: {line}", file=sys.stderr)
   rivals = [found for found, _ in sides]
   matched = (
-      pairs(rivals[0], rivals[1], flags.allow) if len(rivals) == 2
-      else within(rivals[0], flags.allow)
+      pairs(rivals[0], rivals[1], allow) if len(rivals) == 2
+      else within(rivals[0], allow)
   )
-  found = [verdict(a, b, flags.allow) for a, b in matched]
-  if "json" in flags.switches:
+  found = [verdict(a, b, allow) for a, b in matched]
+  if "json" in said.switches:
     print(json.dumps([record(each) for each in found], indent=2,
                      allow_nan=False))
   else:
     print(f"\n\n{'-' * 96}\n\n".join(words(each) for each in found))
   return OK if all(each.compared for each in found) else REFUSED
-
-
-def _only(flags: _Flags, side: str) -> list[tuple[str, str, str]]:
-  alone = len(flags.given) == 1
-  wrong = [f for f, _, _ in flags.only if alone and f == "only_b"]
-  if wrong:
-    raise ConfigError(["--only_b: there is no B"])
-  return [each for each in flags.only if side in _SIDES[each[0]]]

@@ -4,37 +4,51 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pdjax import inputfile
 from pdjax.cli import command
-from pdjax.cli.command import MISTAKE, OK
+from pdjax.cli.arguments import Grammar, read, usage
+from pdjax.cli.command import OK
 from pdjax.cli.replay import runs_in
 from pdjax.config import ConfigError
+from pdjax.diagnose import overview
 from pdjax.diagnose.finding import Finding
-from pdjax.fieldtypes import near
+from pdjax.diagnose.overview import Design
 from pdjax.sweep import jsonfile
 
-USAGE = """\
+GRAMMAR = Grammar(switches=("json", "details"))
+USAGE = usage("""\
 Says where the time of a run goes, with the evidence, and what to change.
 
-  python -m pdjax.diagnose X... [--json]
+  python -m pdjax.diagnose X...
 
 X is a folder of ours (a run, an experiment, or one with blocks), the JSON of
 vLLM's benchmark (better with --save-detailed), AIPerf's CSV or JSON summary,
 guidellm's report, or a CSV with one request a row: ttft_ms, and what there is
 of tpot_ms, e2el_ms, arrival_s, sent_s, prompt_tokens, output_tokens.
 
-  --json    prints a list of findings, one a run
-  --help    shows this
-
+  --details  of many runs too, each one's evidence and advice; without it they
+             have a line a design, seeds folded together
+  --json     prints a list of findings, one a run
+""", """\
 Where the data does not decide it says `cannot_tell`, and why. The rules are in
-docs/diagnose.md. Exit status: 0 told, 2 something given cannot be read: a line
-says what, and the rest is told.
-"""
+docs/diagnose.md. What cannot be read is a line; the rest is told.
+""", "told")
 
+_RUNS_FILES = (
+    "attribution.json", "conditions.json", "config.json", "events.parquet",
+    "provenance.json", "requests.parquet", "status.json", "summary.json",
+    "tokens.parquet",
+)
+_EXPERIMENTS_FILES = (
+    "experiment.json", "report.html", "search.json", "summary.csv",
+    "summary.json",
+)
+_OWN = "mean_p_queue_ms"
+"""What every summary of pdjax has, and no other tool's, nor an export."""
 _FORMATS = (
     "a vLLM benchmark (mean_ttft_ms, ...), an AIPerf summary"
     " (request_latency, ...), a guidellm report (benchmarks)"
@@ -47,98 +61,126 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-  flags = [a for a in arguments if a.startswith("-")]
-  names = [a for a in arguments if not a.startswith("-")]
-  if {"--help", "-h"} & set(flags) or not arguments:
+  said = read(arguments, GRAMMAR)
+  if said.help:
     print(USAGE, end="")
-    return OK if arguments else MISTAKE
-  known = ("--json", "--help")
-  errors = [
-      f"{flag}: no such flag{near(flag, known)}"
-      for flag in flags if flag != "--json"
-  ]
-  if not names:
-    errors.append("expected a folder or a file; see --help")
-  if errors:
-    raise ConfigError(errors)
-  findings, unread = _diagnosed(names)
-  if findings:
-    _tell(findings, as_json="--json" in flags)
+    return OK
+  said.expect("a folder or a file")
+  if {"json", "details"} <= said.switches:
+    said.errors.append("--details: --json has them always; say one of the two")
+  if said.errors:
+    raise ConfigError(said.errors)
+  designs, unread = _diagnosed(said.given)
+  if designs:
+    _tell(designs, said.switches)
   if unread:
     raise ConfigError(unread)
   return OK
 
 
-def _diagnosed(names: Sequence[str]) -> tuple[list[Finding], list[str]]:
-  """The findings of all that can be read, and a line for each that cannot."""
-  findings, unread = [], []
+def _diagnosed(names: Sequence[str]) -> tuple[list[Design], list[str]]:
+  """What can be read, and a line for each that cannot."""
+  designs, unread = [], []
   for name in names:
     try:
-      findings += diagnosed(name)
+      designs += diagnosed(name)
     except ConfigError as error:
       unread += error.errors
-  return findings, unread
+  return designs, unread
 
 
-def _tell(findings: Sequence[Finding], *, as_json: bool) -> None:
-  if as_json:
+def _tell(designs: Sequence[Design], switches: Collection[str]) -> None:
+  findings = [finding for each in designs for finding in each.findings]
+  if "json" in switches:
     told = [finding.as_json() for finding in findings]
     print(json.dumps(told, indent=2, allow_nan=False))
-  else:
+  elif "details" in switches or len(findings) == 1:
     print("\n\n".join("\n".join(finding.lines()) for finding in findings))
+  else:
+    print("\n".join(overview.lines(designs)))
 
 
-def diagnosed(name: str) -> list[Finding]:
+def diagnosed(name: str) -> list[Design]:
   """The findings of a folder or a file.
 
   Raises:
     ConfigError: neither, or not results that can be read.
   """
   path = inputfile.path_of(name)
-  if os.path.isdir(path):
-    return [_ours(path)] if runs_in(path) == [path] else _all_of(name)
+  if name.strip() and os.path.isdir(path):
+    return _of_folder(path, name)
   if reason := inputfile.refusal(name):
     raise ConfigError([f"{name}: {reason}"])
+  if (folder := _folder_of(path)) is not None:
+    print(f"{name}: of pdjax's own; takes its folder {folder}", file=sys.stderr)
+    return _of_folder(folder, str(folder))
   try:
-    return list(_outside(path))
+    return [_alone(finding) for finding in _outside(path)]
   except (OSError, ValueError, csv.Error) as error:
     raise ConfigError([f"{name}: {error}"]) from error
   except RecursionError as error:
     raise ConfigError([f"{name}: nested too deeply"]) from error
 
 
-def _all_of(name: str) -> list[Finding]:
+def _alone(finding: Finding) -> Design:
+  return Design(label=finding.source, findings=(finding,))
+
+
+def _of_folder(path: Path, name: str) -> list[Design]:
+  if runs_in(path) == [path]:
+    return [_alone(_ours(path))]
+  return _all_of(name)
+
+
+def _folder_of(path: Path) -> Path | None:
+  """The folder of results that a file is one of, by its name."""
+  folder = path.parent
+  if path.name in _RUNS_FILES and _is_run(folder):
+    return folder
+  if path.name in _EXPERIMENTS_FILES and (folder / "experiment.json").is_file():
+    return folder
+  return None
+
+
+def _all_of(name: str) -> list[Design]:
   """Of an experiment's runs; damaged ones are named and left out."""
+  from pdjax.report.designs import designs_of, label_of
   from pdjax.results.found import results_in
 
   found, left_out = results_in(name)
-  findings = []
+  findings: dict[int, Finding] = {}
   for one in found:
     try:
-      findings.append(_ours(one.folder))
+      findings[id(one)] = _ours(one.folder)
     except ConfigError as error:
       left_out += error.errors
-  if not findings:
+  designs = []
+  for each in designs_of([one for one in found if id(one) in findings]):
+    told = tuple(findings[id(one)] for one in each.values())
+    designs.append(Design(label=label_of(each), findings=told))
+  if not designs:
     raise ConfigError(left_out)
   for line in left_out:
-    print(f"! left out, damaged: {line}", file=sys.stderr)
-  return findings
+    print(f"! left out: {line}", file=sys.stderr)
+  return designs
 
 
 def _ours(folder: Path) -> Finding:
   """Of a run of ours, by its summary."""
   from pdjax.diagnose import ours
+  from pdjax.results import written
 
   summary = jsonfile.read_object(folder / "summary.json")
-  if "kind" not in summary:
+  if not summary or not ("kind" in summary or _is_run(folder)):
     raise ConfigError([f"{folder}: {_no_run(folder)}"])
-  if missing := [name for name in ours.NEEDED if name not in summary]:
-    raise ConfigError([
-        f"{folder}: its summary has no {missing[0]}: made by an earlier pdjax;"
-        " run it again"
-    ])
+  if other := written.refusal(folder, summary=summary):
+    raise ConfigError([f"{folder}: {other}"])
   source = f"{folder.name}: {summary['kind']} run of pdjax"
   return ours.diagnose(source, summary, _mean_lag_ms(folder))
+
+
+def _is_run(folder: Path) -> bool:
+  return (folder / "config.json").is_file()
 
 
 def _no_run(folder: Path) -> str:
@@ -147,7 +189,7 @@ def _no_run(folder: Path) -> str:
       path for name in ("*.json", "*.csv", "*/*.json", "*/*.csv")
       for path in folder.glob(name) if not path.name.startswith("summary.")
   )
-  if files and not (folder / "config.json").exists():
+  if files and not _is_run(folder):
     return (
         "not a run's folder; if it is an export or another tool's, name the"
         f" files in it, such as {files[0]}"
@@ -178,6 +220,11 @@ def _outside(path: Path) -> Iterator[Finding]:
   from pdjax.diagnose import outside
   from pdjax.foreign import aiperf_reader, requestcsv
 
+  if path.read_bytes()[:4] == b"PAR1":
+    raise ValueError(
+        "a Parquet file, which no client writes; of a run of pdjax name its"
+        " folder"
+    )
   text = path.read_text(encoding="utf-8-sig")
   if path.suffix.lower() == ".json" or text.lstrip()[:1] in ("{", "["):
     for seen in _of_json(json.loads(text), path.name):
@@ -188,9 +235,19 @@ def _outside(path: Path) -> Iterator[Finding]:
     yield outside.diagnose(requestcsv.read(text, path.name))
 
 
+def _is_own(value: Any) -> bool:
+  """Whether it is the summary of a run or of an experiment of ours."""
+  rows = value if isinstance(value, list) else [value]
+  return any(isinstance(row, dict) and _OWN in row for row in rows)
+
+
 def _of_json(value: Any, source: str) -> list:
   from pdjax.foreign import aiperf_reader, guidellm, vllm_reader
 
+  if _is_own(value):
+    raise ValueError(
+        "a summary of pdjax, copied out of its folder; name the run's folder"
+    )
   if guidellm.is_guidellm(value):
     return guidellm.read(value, source)
   if aiperf_reader.is_json(value):

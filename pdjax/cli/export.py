@@ -1,18 +1,23 @@
 """`python -m pdjax.export`: results in the files of other tools."""
 
-import dataclasses
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pdjax.cli import command
+from pdjax.cli.arguments import Grammar, Said, read, usage
 from pdjax.cli.command import OK
+from pdjax.cli.compare import fields_of
 from pdjax.config import ConfigError
 from pdjax.fieldtypes import near
 
 FORMATS = ("vllm", "aiperf", "csv", "parquet")
 
-USAGE = """\
+GRAMMAR = Grammar(
+    values=("format", "output_dir"), added=("only",), switches=("nodetailed",)
+)
+USAGE = usage("""\
 Writes finished runs as files of other tools.
 
   python -m pdjax.export DIR --format=FORMAT
@@ -27,24 +32,9 @@ DIR is a run's folder, an experiment's, or that of a config with blocks.
   --output_dir=FOLDER      a new folder (default: exports/NAME-FORMAT)
   --only='FIELD=V1,V2'     runs with these values
   --nodetailed             vllm: without the lists that have an entry a request
-  --help                   shows this
-
-docs/compare.md says which key is what. Exit status: 0, or 2 for a mistake.
-"""
-
-_FLAGS = ("format", "output_dir", "only", "nodetailed", "help")
-
-
-@dataclasses.dataclass(kw_only=True)
-class _Asked:
-  """What the command line says."""
-
-  folders: list[str] = dataclasses.field(default_factory=list)
-  format: str = ""
-  output_dir: str = ""
-  only: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)
-  detailed: bool = True
-  help: bool = False
+""", """\
+docs/compare.md says which key is what.
+""", "exported")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -53,87 +43,52 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-  asked = _parse(arguments)
-  if asked.help:
+  said = read(arguments, GRAMMAR)
+  if said.help:
     print(USAGE, end="")
     return OK
-  _export(asked)
+  said.expect("one DIR", most=1)
+  said.errors += _wrong_format(said)
+  only = fields_of(said, ("only",))
+  if said.errors:
+    raise ConfigError(said.errors)
+  _export(said, only)
   return OK
 
 
-def _parse(arguments: Sequence[str]) -> _Asked:
-  asked, errors = _Asked(), []
-  seen: set[str] = set()
-  for argument in arguments:
-    name, _, value = argument.removeprefix("--").partition("=")
-    if not argument.startswith("-"):
-      asked.folders.append(argument)
-    elif argument != "-h" and name not in _FLAGS:
-      wanted = near(name, _FLAGS).replace("mean '", "mean '--")
-      errors.append(f"--{name}: no such flag{wanted}")
-    elif name in seen - {"only"}:
-      errors.append(f"--{name}: given twice; say it once")
-    else:
-      errors += _take(asked, "help" if argument == "-h" else name, value)
-    seen.add(name)
-  errors += [] if asked.help else _missing(asked)
-  if errors:
-    raise ConfigError(errors)
-  return asked
-
-
-def _take(asked: _Asked, name: str, value: str) -> list[str]:
-  """Notes a flag; returns what is wrong with it."""
-  if name in ("help", "nodetailed"):
-    asked.help |= name == "help"
-    asked.detailed &= name != "nodetailed"
-    return [f"--{name}: takes no value"] if value else []
-  if not value:
-    return [f"--{name}: needs a value, as --{name}=..."]
-  if name == "only":
-    path, equals, values = value.partition("=")
-    asked.only.append((name, path.strip(), values))
-    return [] if equals else ["--only: expected FIELD=VALUES"]
-  setattr(asked, name, value)
-  if name == "format" and value not in FORMATS:
+def _wrong_format(said: Said) -> list[str]:
+  names = said.all("format")
+  if not names:
+    return [f"--format: say which of {', '.join(FORMATS)}"]
+  if names[0] and names[0] not in FORMATS:
     allowed = ", ".join(FORMATS)
-    return [f"--format={value}: allowed: {allowed}{near(value, FORMATS)}"]
+    return [f"--format={names[0]}: allowed: {allowed}{near(names[0], FORMATS)}"]
+  if "nodetailed" in said.switches and names[0] != "vllm":
+    return ["--nodetailed: only --format=vllm has details"]
   return []
 
 
-def _missing(asked: _Asked) -> list[str]:
-  lines = []
-  if len(asked.folders) != 1:
-    lines.append(f"expected one DIR, got {len(asked.folders)}; see --help")
-  if not asked.format:
-    lines.append(f"--format: say which of {', '.join(FORMATS)}")
-  if not asked.detailed and asked.format != "vllm":
-    lines.append("--nodetailed: only --format=vllm has details")
-  return lines
-
-
-def _export(asked: _Asked) -> None:
+def _export(said: Said, only: list[tuple[str, str, str]]) -> None:
   from pdjax.cli import exports
   from pdjax.results.chosen import selected
   from pdjax.results.found import results_in
 
-  (given,) = asked.folders
+  (given,), (form,) = said.given, said.all("format")
   found, left_out = results_in(given)
-  results = selected(found, asked.only)
-  target = Path(
-      asked.output_dir
-      or f"exports/{Path(given).resolve().name}-{asked.format}"
-  )
+  results = selected(found, only)
+  told = said.value("output_dir")
+  target = Path(told or f"exports/{Path(given).resolve().name}-{form}")
+  detailed = "nodetailed" not in said.switches
   for line in left_out:
-    print(f"! left out, damaged: {line}")
+    print(f"! left out: {line}", file=sys.stderr)
   write: dict[str, Callable[[Path], None]] = {
-      "vllm": lambda to: exports.vllm(results, to, detailed=asked.detailed),
+      "vllm": lambda to: exports.vllm(results, to, detailed=detailed),
       "aiperf": lambda to: exports.aiperf(results, to),
       "csv": lambda to: exports.csv(results, to),
       "parquet": lambda to: exports.parquet(results, to),
   }
-  named = "--output_dir=" if asked.output_dir else ""
-  _whole(target, f"{named}{target}", write[asked.format])
+  named = "--output_dir=" if told else ""
+  _whole(target, f"{named}{target}", write[form])
   runs = "1 run" if len(results) == 1 else f"{len(results)} runs"
   print(f"{runs}: {target}")
 

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from pdjax import inputfile
 from pdjax.cli import command
+from pdjax.cli.arguments import Grammar, read, usage
 from pdjax.cli.command import FAILED, OK
-from pdjax.cli.ownflags import taken
 from pdjax.config import ConfigError
 
-USAGE = """\
+GRAMMAR = Grammar(values=("calibration", "out"))
+USAGE = usage("""\
 Serves measured runs again in the simulator and prints how far it is off.
 
   python -m pdjax.fidelity FOLDER... [--calibration=FILE] [--out=FOLDER]
@@ -26,10 +27,7 @@ timing model, and no forecast. Runs that only repeat another show the noise.
 
   --calibration=FILE   prices from another measurement
   --out=FOLDER         of fidelity.json, fidelity.png (default: first FOLDER)
-
-Exit status: 0 compared, 1 a run is not repeated by its own scheduler, 2 a
-mistake in what was asked.
-"""
+""", "", "compared", {1: "a run is not repeated by its own scheduler"})
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -38,19 +36,18 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-  if {"--help", "-h"} & set(arguments):
+  said = read(arguments, GRAMMAR)
+  if said.help:
     print(USAGE, end="")
     return OK
-  own, folders, errors = taken(arguments, ("calibration", "out"), ())
-  errors += [f"{f}: unknown flag; see --help" for f in folders if f[:1] == "-"]
+  folders, errors = said.given, said.errors
+  said.expect("the FOLDER of a measured run, or of an experiment")
   errors += [
       f"{f}: {reason}" for f in folders
-      if f[:1] != "-" and (reason := inputfile.folder_refusal(Path(f)))
+      if (reason := inputfile.folder_refusal(Path(f)))
   ]
-  if not folders:
-    errors.append("FOLDER: say which measured run, or experiment")
-  out = Path(own.get("out") or (folders or ["."])[0])
-  if "out" in own and (reason := inputfile.folder_refusal(out)):
+  out = Path(said.value("out") or (folders or ["."])[0])
+  if said.value("out") and (reason := inputfile.folder_refusal(out)):
     errors.append(f"--out={out}: {reason}")
   if errors:
     raise ConfigError(errors)
@@ -59,7 +56,7 @@ def _main(arguments: Sequence[str]) -> int:
 
   runs = fidelity_runs.read(map(Path, folders))
   try:
-    found = fidelity_runs.compared(runs, own.get("calibration"))
+    found = fidelity_runs.compared(runs, said.value("calibration"))
   except Diverged as error:
     print(f"{error}: this run's scheduler goes another way", file=sys.stderr)
     return FAILED

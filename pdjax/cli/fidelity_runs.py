@@ -21,6 +21,7 @@ from pdjax.events import Log
 from pdjax.metrics.requests import RequestTable, table_of
 from pdjax.metrics.summary import summarize
 from pdjax.models.sizes import spec_of
+from pdjax.results import written
 from pdjax.schedule.setup import world_of
 from pdjax.simulate.fittedcost import PRICES, FittedCost
 from pdjax.simulate.links import Link
@@ -123,10 +124,9 @@ def _run_at(folder: Path, label: str, repeat: int) -> Measured:
   tree = jsonfile.read(folder / "config.json")
   if not isinstance(tree, dict):
     raise ConfigError([f"{folder}: not a run's folder: no config.json"])
-  run, errors = schema.read(tree)
-  if errors:
-    more = f" (and {len(errors) - 1} more)" if errors[1:] else ""
-    raise ConfigError([f"{folder / 'config.json'}: {errors[0]}{more}"])
+  if other := written.refusal(folder, asked=tree):
+    raise ConfigError([f"{folder}: {other}"])
+  run, _ = schema.read(tree)
   try:
     log = read_log(folder / "events.parquet")
   except EventFileError as error:

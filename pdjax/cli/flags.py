@@ -8,10 +8,10 @@ Values are kept as text: their types are the schema's business.
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from pdjax.fieldtypes import near
+from pdjax.cli.arguments import EMPTY, Said, twice, unknown, usage
 from pdjax.sweep.overrides import Flag
 
-USAGE = """\
+USAGE = usage("""\
 Runs one experiment: every cell of a config's sweep, then the comparison.
 
   python -m pdjax.experiment --config=configs/quickstart.py
@@ -51,13 +51,11 @@ Runs one experiment: every cell of a config's sweep, then the comparison.
                            users, lag of the client) and stops
   --print_config           shows every cell's resolved config and stops
   --list_configs           shows the configs there are and what they answer
-  --help                   shows this
-
+""", """\
 In a config with blocks, FIELD starts with the block's name. A field takes
 `none` (not said), numbers, strings without quotes, tuples as 128,256. Cells
-that are done are not run again. Exit status: 0 all cells done, 1 a cell failed,
-2 a mistake in what was asked; then nothing has been written.
-"""
+that are done are not run again. After a mistake nothing has been written.
+""", "all cells done", {1: "a cell failed"})
 
 _SWITCHES = (
     "rerun", "retry_failed", "fail_fast", "print_commands", "dry_run",
@@ -69,7 +67,7 @@ _NAMES = (
     *_SWITCHES,
 )
 _ORDERS = ("given", "shuffled")
-_ADDED = ("sweep", "where", "only", "cell", "prompt", "prompt_file", "help")
+ADDED = ("sweep", "where", "only", "cell", "prompt", "prompt_file", "help")
 """Flags that may be given again."""
 _PAIRS = {
     "sweep": "FIELD=VALUES, as in --sweep='strategy.chunk_size=128,256'",
@@ -135,23 +133,21 @@ def parse(arguments: Sequence[str]) -> tuple[Flags, list[str]]:
     argument = rest.pop(0)
     if argument in ("-h", "-?"):
       flags.help = True
+    elif not argument.strip():
+      errors.append(EMPTY)
     elif not argument.startswith("--"):
       errors.append(_stray(argument))
     else:
       names.append(argument[2:].partition("=")[0])
       _take(flags, argument[2:], rest, errors)
-  return flags, errors + list(twice(names)) + list(_mistakes(flags))
+  return flags, errors + twice(names, ADDED) + list(_mistakes(flags))
 
 
-def twice(names: Sequence[str]) -> Iterator[str]:
-  """A line for each flag that is said once and was given again.
-
-  Those that name a field are another's business, and some add up.
-  """
-  for name in dict.fromkeys(names):
-    once = name not in _ADDED and not name.startswith("config.")
-    if once and names.count(name) > 1:
-      yield f"--{name}: given twice; say it once"
+def beside(said: Said) -> tuple[Flags, list[str]]:
+  """The flags that a command hands on, and all mistakes of its command line."""
+  flags, errors = parse(said.handed_on)
+  errors = said.errors + errors
+  return flags, errors + [_stray(argument) for argument in said.given]
 
 
 def _mistakes(flags: Flags) -> Iterator[str]:
@@ -175,7 +171,7 @@ def _take(
     _switch(flags, name, text if equals else None, errors)
     return
   if name not in _NAMES and not name.startswith("config."):
-    errors.append(unknown(name, _NAMES))
+    errors.append(unknown(f"--{argument}", _NAMES))
     return
   if not equals:
     if not rest or rest[0].startswith("--"):
@@ -231,13 +227,6 @@ def _pair(flags: Flags, name: str, text: str, errors: list[str]) -> None:
 
 
 def _stray(argument: str) -> str:
-  name = argument.lstrip("-").partition("=")[0]
-  if argument.startswith("-") and name in _NAMES:
-    return f"{argument}: flags have two dashes: --{argument.lstrip('-')}"
+  if argument.startswith("-"):
+    return unknown(argument, _NAMES)
   return f"{argument}: not a flag; did you mean --config={argument}?"
-
-
-def unknown(name: str, names: Sequence[str]) -> str:
-  """The line for a flag that is none of `names`."""
-  wanted = near(name, names).replace("mean '", "mean '--")
-  return f"--{name}: no such flag" + (wanted or "; see --help")

@@ -8,14 +8,12 @@ from pdjax import inputfile, schema
 from pdjax.config import ConfigError
 from pdjax.report.record import Failed, Record
 from pdjax.report.searched import Search, search_of
+from pdjax.results import written
 from pdjax.sweep import jsonfile, runfiles
 from pdjax.sweep.store import cells_of, runs_of
 
-_READ = {
-    "config": (), "summary": ("kind", "sent"), "conditions": ("contract",),
-    "provenance": (),
-}
-"""Files of a run that a report reads, and what it needs of them."""
+_READ = ("config", "summary", "conditions", "provenance")
+"""Files of a run that a report reads."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,6 +27,8 @@ class Results:
   failed: tuple[Failed, ...] = ()
   left_out: tuple[str, ...] = ()
   """A line for each damaged run; on the page it is among the failed ones."""
+  outdated: tuple[str, ...] = ()
+  """A line, where another version wrote all that there is."""
   search: Search | None = None
   single: bool = False
   """Whether the folder is that of one run."""
@@ -101,6 +101,7 @@ def _experiment(folder: Path) -> Results:
       folder=folder, name=str(told.get("name", folder.name)),
       question=str(told.get("question", "")), records=tuple(records),
       left_out=tuple(left_out),
+      outdated=() if records else written.outdated(str(folder), left_out),
       failed=(*failed, *_failures(folder / "failed")),
       search=search,
   )
@@ -122,18 +123,15 @@ def record_of(folder: Path) -> Record:
   status = runfiles.status_of(folder)
   if wrong := _damage(folder, status):
     raise ConfigError([f"{folder}: {wrong}"])
-  read = {
-      name: _object(folder / f"{name}.json", *needed)
-      for name, needed in _READ.items()
-  }
-  try:
-    asked = schema.run_from_tree(read["config"])
-  except ConfigError as error:
-    raise ConfigError([
-        f"{folder / 'config.json'}: {line}" for line in error.errors
-    ]) from None
+  read = {name: _object(folder / f"{name}.json") for name in _READ}
+  if other := written.refusal(
+      folder, asked=read["config"], summary=read["summary"],
+      conditions=read["conditions"],
+  ):
+    raise ConfigError([f"{folder}: {other}"])
   return Record(
-      label=str(status.get("label") or folder.name), folder=folder, asked=asked,
+      label=str(status.get("label") or folder.name), folder=folder,
+      asked=schema.run_from_tree(read["config"]),
       repeat=status.get("repeat") or 0,
       **read,
   )
@@ -161,12 +159,10 @@ def _not_parquet(path: Path) -> str:
   return "" if whole else f"{path.name} is no whole Parquet file"
 
 
-def _object(path: Path, *needed: str) -> dict[str, Any]:
+def _object(path: Path) -> dict[str, Any]:
   found = jsonfile.read_object(path)
   if not found:
     raise ConfigError([f"{path}: cannot be read"])
-  if missing := [name for name in needed if name not in found]:
-    raise ConfigError([f"{path}: has no {missing[0]}"])
   return found
 
 

@@ -6,10 +6,11 @@ As in `pdjax.cli.flags` a mistake is one line, and all are shown together.
 import dataclasses
 from collections.abc import Sequence
 
-from pdjax.cli.flags import twice, unknown
+from pdjax.cli.arguments import EMPTY, twice, unknown, usage
+from pdjax.cli.flags import ADDED
 from pdjax.sweep.overrides import Flag
 
-USAGE = """\
+USAGE = usage("""\
 Text out of a model, by the engine and under the strategy of a config.
 
   python -m pdjax.generate --config=smollm2_chat --prompt='What is a cache?'
@@ -28,13 +29,11 @@ Text out of a model, by the engine and under the strategy of a config.
                            as text to go on with (default: --chat where the
                            tokenizer has a template)
   --max_tokens=N           most tokens of an answer (default: 128)
-  --help                   shows this
-
+""", """\
 Answers go to standard output as they are made, everything else to standard
 errors. Without a tokenizer a prompt's bytes are its token ids, and ids are
-shown. Exit status: 0 answered, 1 the model's logits are no numbers, 2 a mistake
-in what was asked, 130 interrupted.
-"""
+shown.
+""", "answered", {1: "the model's logits are no numbers", 130: "interrupted"})
 
 _SWITCHES = {"chat": True, "nochat": False}
 _VALUED = ("config", "prompt", "prompt_file", "max_tokens")
@@ -66,17 +65,19 @@ def parse(arguments: Sequence[str]) -> tuple[Asked, list[str]]:
     names.append(name)
     if argument in ("-h", "--help"):
       asked.help = True
+    elif not argument.strip():
+      errors.append(EMPTY)
     elif not argument.startswith("--"):
       errors.append(f"{argument}: not a flag; prompts are given as --prompt=…")
     elif name in _SWITCHES and not equals:
       _switch(asked, name, errors)
     elif name not in _VALUED and not name.startswith("config."):
-      errors.append(unknown(name, _NAMES))
+      errors.append(unknown(f"--{name}", _NAMES))
     elif not equals and (not rest or rest[0].startswith("--")):
       errors.append(f"--{name}: needs a value, as in --{name}=VALUE")
     else:
       _take(asked, name, text if equals else rest.pop(0), errors)
-  return asked, errors + list(twice(names))
+  return asked, errors + twice(names, ADDED)
 
 
 def _take(asked: Asked, name: str, text: str, errors: list[str]) -> None:

@@ -11,22 +11,24 @@ from pathlib import Path
 
 from pdjax import checks, schema
 from pdjax.cli import command
+from pdjax.cli.arguments import Grammar, read, usage
 from pdjax.cli.command import FAILED, MISTAKE, OK
 from pdjax.config import ConfigError, Run
+from pdjax.results import written
 from pdjax.sweep import jsonfile
 from pdjax.sweep.store import runs_of
 from pdjax.userscode import to_the_end
 
-USAGE = """\
+USAGE = usage("""\
 Feeds a run's recorded events to the scheduler; every command must come again.
 
   python -m pdjax.replay FOLDER...
 
+""", """\
 FOLDER is a run's folder, or an experiment's, which means all its runs, or that
 of a config with blocks, which means all of theirs. All are tried, each has its
-line. Exit status: 0 all commands identical, 1 some are not, 2 not a run that
-can be read.
-"""
+line.
+""", "all commands identical", {1: "some are not"})
 
 
 def replay_run(folder: Path):
@@ -59,9 +61,13 @@ def _config(path: Path) -> Run:
   tree = jsonfile.read(path)
   if not isinstance(tree, dict):
     raise ConfigError([f"{path}: not a JSON object"])
-  run, errors = schema.read(tree)
-  if errors := errors or checks.mistakes(run, checks.CHECKS):
+  run, wrong = schema.read(tree)
+  version = written.refusal(path.parent)
+  errors = [] if wrong or version else checks.mistakes(run, checks.CHECKS)
+  if errors:
     raise ConfigError([f"{path}: {'; '.join(errors)}"])
+  if other := version or written.refusal(path.parent, asked=tree):
+    raise ConfigError([f"{path.parent}: {other}"])
   return run
 
 
@@ -85,12 +91,16 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _main(arguments: Sequence[str]) -> int:
-  if not arguments or {"--help", "-h"} & set(arguments):
+  said = read(arguments, Grammar())
+  if said.help:
     print(USAGE, end="")
-    return OK if arguments else MISTAKE
+    return OK
+  said.expect("a FOLDER of results")
+  if said.errors:
+    raise ConfigError(said.errors)
   statuses = [
       _tell(_name(run, given), run)
-      for given in map(Path, arguments)
+      for given in map(Path, said.given)
       for run in runs_in(given)
   ]
   return max(statuses)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pdjax.cli import command, folders
+from pdjax.cli.arguments import Grammar, read, usage
 from pdjax.cli.command import OK
 from pdjax.cli.folders import Results
 from pdjax.cli.uncollected import uncollected
@@ -26,21 +27,19 @@ _MOST_STUDIES = 8
 """With figures; more would make a page that nobody reads."""
 
 KINDS = ("svg", "png", "pdf")
-USAGE = f"""\
+GRAMMAR = Grammar(values=("figures", "output_dir"))
+USAGE = usage(f"""\
 Makes one HTML file of results, and its figures for print.
 
   python -m pdjax.report DIR
 
   --figures=KINDS      of {",".join(KINDS)}, or none (default: all three)
   --output_dir=DIR     where it goes (default: DIR itself)
-  --help               shows this
-
+""", """\
 DIR is the folder of an experiment, of one run, or of experiments (a page each).
 The page needs no network; each figure's data lie beside it as CSV. Of one run
 there is also trace.json.gz, which ui.perfetto.dev opens.
-Exit status: 0, or 2 where there are no results or nothing can be written.
-"""
-_FLAGS = ("figures", "output_dir", "help")
+""", "written")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -55,6 +54,8 @@ def _main(arguments: Sequence[str]) -> int:
     return OK
   folder, output, kinds = told
   found = folders.results_of(folder)
+  if outdated := [line for one in found for line in one.outdated]:
+    raise ConfigError(outdated)
   for one in found:
     place = one.folder if output is None else output
     if output is not None and len(found) > 1:
@@ -62,7 +63,7 @@ def _main(arguments: Sequence[str]) -> int:
     if reason := temporary.refusal(place):
       raise ConfigError([f"--output_dir={place}: {reason}"])
     for line in one.left_out:
-      print(f"! left out, damaged: {line}", file=sys.stderr)
+      print(f"! left out: {line}", file=sys.stderr)
     for path in _written(one, place, kinds):
       print(path)
   return OK
@@ -81,34 +82,19 @@ def _parse(
     arguments: Sequence[str],
 ) -> tuple[Path, Path | None, Sequence[str]] | None:
   """Folder, place, kinds of figures; None asks for help."""
-  flags: dict[str, str] = {}
-  folders, errors = [], []
-  for argument in arguments:
-    name, _, value = argument.removeprefix("--").partition("=")
-    if argument == "-h":
-      flags["help"] = ""
-    elif not argument.startswith("-"):
-      folders.append(argument)
-    elif name not in _FLAGS:
-      wanted = near(name, _FLAGS).replace("mean '", "mean '--")
-      errors.append(f"--{name}: no such flag{wanted}")
-    elif name in flags:
-      errors.append(f"--{name}: given twice; say it once")
-    else:
-      flags[name] = value
-  if "help" in flags and not errors:
+  said = read(arguments, GRAMMAR)
+  if said.help:
     return None
-  if len(folders) != 1:
-    errors.append(f"expected one DIR, got {len(folders)}; see --help")
-  kinds = _kinds(flags.get("figures"), errors)
-  if errors:
-    raise ConfigError(errors)
-  output = flags.get("output_dir")
-  return Path(folders[0]), None if output is None else Path(output), kinds
+  said.expect("one DIR", most=1)
+  kinds = _kinds(said.value("figures"), said.errors)
+  if said.errors:
+    raise ConfigError(said.errors)
+  output = said.value("output_dir")
+  return Path(said.given[0]), None if output is None else Path(output), kinds
 
 
 def _kinds(told: str | None, errors: list[str]) -> Sequence[str]:
-  if told is None or told == "none":
+  if not told or told == "none":
     return () if told else KINDS
   kinds = told.split(",")
   errors += [

@@ -5,12 +5,16 @@ from pathlib import Path
 
 from pdjax import config
 from pdjax.cli import command
+from pdjax.cli.arguments import Grammar, read, usage
 from pdjax.cli.command import OK
 from pdjax.config import ConfigError
 from pdjax.fieldtypes import near
 from pdjax.sweep import temporary
 
-USAGE = """\
+GRAMMAR = Grammar(
+    values=("kind", "output_dir"), switches=("skip_bad_rows",)
+)
+USAGE = usage("""\
 Says what a trace holds: arrivals, lengths, laws fitted to them, prefix reuse.
 
   python -m pdjax.workload FILE
@@ -18,13 +22,9 @@ Says what a trace holds: arrivals, lengths, laws fitted to them, prefix reuse.
   --kind=KIND          format of the file; guessed from how it begins
   --output_dir=DIR     where the figure goes (default: beside the file)
   --skip_bad_rows      leaves malformed rows out and counts them
-  --help               shows this
-
-Formats are those of workload.kind, in docs/experiments.md. Exit status: 0, or
-2 where the file cannot be read or the folder not be written to.
-"""
-
-_FLAGS = ("kind", "output_dir", "skip_bad_rows", "help")
+""", """\
+Formats are those of workload.kind, in docs/experiments.md.
+""", "told")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -46,36 +46,22 @@ def _parse(
     arguments: Sequence[str],
 ) -> tuple[config.Workload, Path] | None:
   """The trace as a workload, and the figure's folder; None asks for help."""
-  flags: dict[str, str] = {}
-  files, errors = [], []
-  for argument in arguments:
-    name, _, value = argument.removeprefix("--").partition("=")
-    if not argument.startswith("-"):
-      files.append(argument)
-    elif argument == "-h" or name not in _FLAGS:
-      flags["help"] = ""
-      if argument != "-h":
-        wanted = near(name, _FLAGS).replace("mean '", "mean '--")
-        errors.append(f"--{name}: no such flag{wanted}")
-    else:
-      if name in flags:
-        errors.append(f"--{name}: given twice; say it once")
-      flags[name] = value
-  if "help" in flags and not errors:
+  said = read(arguments, GRAMMAR)
+  if said.help:
     return None
-  if len(files) != 1:
-    errors.append(f"expected one FILE, got {len(files)}; see --help")
-  kind = flags.get("kind", "")
-  errors += _unknown_kind(kind) if kind else []
-  if errors:
-    raise ConfigError(errors)
-  kind = kind or _kind(files[0])
+  said.expect("one FILE", most=1)
+  kind = said.value("kind")
+  said.errors += _unknown_kind(kind) if kind else []
+  if said.errors:
+    raise ConfigError(said.errors)
+  (file,) = said.given
+  kind = kind or _kind(file)
   workload = config.Workload(
       kind=kind,  # pyright: ignore[reportArgumentType]
-      path=files[0],
-      skip_bad_rows="skip_bad_rows" in flags,
+      path=file,
+      skip_bad_rows="skip_bad_rows" in said.switches,
   )
-  folder = Path(flags.get("output_dir") or Path(files[0]).parent)
+  folder = Path(said.value("output_dir") or Path(file).parent)
   if reason := temporary.refusal(folder):
     raise ConfigError([f"--output_dir={folder}: {reason}"])
   return workload, folder

@@ -34,6 +34,8 @@ class Finding:
   verdict: str
   """A key of `TITLES`."""
   evidence: tuple[str, ...]
+  share: float | None = None
+  """Of the mean request's time that is the verdict's, where that is known."""
   where_ms: dict[str, float] = dataclasses.field(default_factory=dict)
   """Mean time of a finished request by part, where that is known."""
   notes: tuple[str, ...] = ()

@@ -23,9 +23,6 @@ _LATE = 0.3
 _IDLE = 0.3
 """Steps that use less of both compute and bandwidth are bound by neither."""
 
-NEEDED = ("mean_p_queue_ms", "mean_interference_ms", "link_busy_share")
-"""A summary without them was written before attribution."""
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Shares:
@@ -73,7 +70,16 @@ def diagnose(
   return Finding(
       source=source, verdict=verdict, evidence=tuple(evidence),
       where_ms=where, notes=tuple(notes), advice=advice(verdict, summary),
+      share=_share(verdict, shares),
   )
+
+
+def _share(verdict: str, shares: Shares) -> float | None:
+  """What bounds decode steps has all of their time."""
+  if verdict == CANNOT_TELL or not shares.total:
+    return None
+  bound = verdict in ("decode_bandwidth", "decode_compute")
+  return shares.of("decode" if bound else verdict) / shares.total
 
 
 _PART_TITLES = {

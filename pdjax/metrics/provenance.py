@@ -16,8 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pdjax
+
 _PACKAGES = (
-    "pdjax", "jax", "jaxlib", "flax", "numpy", "pyarrow", "tokenizers", "gguf",
+    "jax", "jaxlib", "flax", "numpy", "pyarrow", "tokenizers", "gguf",
     "matplotlib",
 )
 
@@ -67,7 +69,10 @@ def provenance(
       "host": platform.node(),
       "cores": os.cpu_count(),
       "devices": list(devices),
-      "packages": {name: _version(name) for name in _PACKAGES},
+      "packages": {
+          "pdjax": pdjax.__version__,
+          **{name: _version(name) for name in _PACKAGES},
+      },
       "git": git_state(Path(__file__).parent),
   }
 

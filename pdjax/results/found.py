@@ -8,6 +8,7 @@ from typing import Any
 from pdjax import config, inputfile, schema
 from pdjax.config import ConfigError
 from pdjax.report.groups import ReportedRun
+from pdjax.results import written
 from pdjax.sweep import jsonfile, runfiles
 from pdjax.sweep.store import cells_of, runs_of
 
@@ -36,10 +37,11 @@ def results_in(given: str) -> tuple[list[Result], list[str]]:
     given: a run's folder, an experiment's, or that of a config with blocks.
 
   Raises:
-    ConfigError: there is no such folder, or no run in it that can be read.
+    ConfigError: there is no such folder, or no run in it that can be read; one
+      line if all were written by the same other version.
   """
   folder = Path(given)
-  if reason := inputfile.folder_refusal(folder):
+  if reason := inputfile.folder_refusal(given):
     raise ConfigError([f"{given}: {reason}"])
   found, left_out = [], []
   for run in _runs_in(folder):
@@ -52,7 +54,7 @@ def results_in(given: str) -> tuple[list[Result], list[str]]:
       left_out.append(f"{run}: {wrong}")
   results = [one for one in found if one]
   if not results:
-    raise ConfigError(left_out or [
+    raise ConfigError([*written.outdated(given, left_out)] or left_out or [
         f"{given}: neither a finished run nor an experiment with one"
     ])
   return results, left_out
@@ -83,9 +85,12 @@ def _result(folder: Path) -> Result:
   files = {name: jsonfile.read_object(folder / name) for name in _READ}
   if empty := [name for name, tree in files.items() if not tree]:
     raise ConfigError([f"{', '.join(empty)} cannot be read"])
-  run, errors = schema.read(files["config.json"])
-  if errors:
-    raise ConfigError([f"config.json: {'; '.join(errors)}"])
+  if other := written.refusal(
+      folder, asked=files["config.json"], summary=files["summary.json"],
+      conditions=files["conditions.json"],
+  ):
+    raise ConfigError([other])
+  run, _ = schema.read(files["config.json"])
   status = runfiles.status_of(folder)
   return Result(
       label=str(status.get("label") or folder.name),

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from pdjax.cli.diagnose import main
+from pdjax.diagnose import overview
+from pdjax.diagnose.finding import Finding
 from pdjax.sweep import runfiles
 
 VLLM = {
@@ -36,7 +38,7 @@ def test_an_experiment_of_ours(command, tmp_path, capsys):
   for finding in findings:
     assert "simulated run of pdjax" in finding["source"]
     assert finding["evidence"] and finding["where_ms"]
-  assert main(["results/x"]) == 0
+  assert main(["results/x", "--details"]) == 0
   out = capsys.readouterr().out
   assert out.count("  verdict: ") == 2 and "%  decode steps" in out
   for folder in (tmp_path / "results" / "x" / "runs").iterdir():
@@ -56,7 +58,7 @@ def test_one_damaged_run_is_left_out(command, tmp_path, capsys):
   assert len(json.loads(out)) == 1
   lines = err.splitlines()
   assert len(lines) == 2 and all(
-      line.startswith("! left out, damaged: ") and run.name in line
+      line.startswith("! left out: ") and run.name in line
       for run, line in zip((cut, agreed), lines, strict=True)
   )
 
@@ -123,7 +125,7 @@ def test_bad_files_are_one_line(told, tmp_path, name, text, line):
         (["empty"], "empty: not a run's folder: no summary.json"),
         (["x" * 300], f"{'x' * 300}: File name too long"),
         (["v.json", "--jsn"], "--jsn: no such flag; did you mean '--json'?"),
-        (["--json"], "expected a folder or a file; see --help"),
+        (["--json"], "expected a folder or a file, got 0; see --help"),
     ],
 )
 def test_mistakes_are_one_line(told, tmp_path, arguments, line):
@@ -155,4 +157,57 @@ def test_a_run_from_before_attribution_is_told(told, tmp_path):
   (tmp_path / "summary.json").write_text('{"kind": "simulated"}')
   status, _, err = told(str(tmp_path))
   assert status == 2
-  assert "made by an earlier pdjax; run it again" in err[0]
+  assert "summary.json has no first_token_anchor; make its runs again" in err[0]
+
+
+def test_seeds_are_folded_into_a_line(command, capsys):
+  asked = ("--sweep=workload.rate=20,40", "--seeds=0-2")
+  assert command(*asked)[0] == 0
+  assert main(["results/x"]) == 0
+  first, second, blank, *more = capsys.readouterr().out.splitlines()
+  for line, rate in ((first, 20), (second, 40)):
+    assert line.startswith(f"rate={rate} ") and "3 of 3 seeds  " in line
+    assert "%  " in line and ": decode" in line
+  assert blank == "" and "--details" in more[-1]
+  assert main(["results/x", "--details"]) == 0
+  assert capsys.readouterr().out.count("  verdict: ") == 6
+  assert main(["results/x", "--json"]) == 0
+  assert len(json.loads(capsys.readouterr().out)) == 6
+
+
+def test_seeds_that_disagree_are_counted():
+  found = [
+      Finding(source="", verdict=verdict, evidence=(), share=share)
+      for verdict, share in (
+          ("prefill", 0.2), ("transfer", 0.3), ("transfer", 0.5),
+          ("cannot_tell", None),
+      )
+  ]
+  alone = Finding(source="", verdict="cannot_tell", evidence=())
+  lines = list(overview.lines([
+      overview.Design(label="2P2D", findings=tuple(found)),
+      overview.Design(label="4C static", findings=(alone,)),
+  ]))
+  assert lines[0].split()[:6] == ["2P2D", "40%", "2", "of", "4", "seeds"]
+  assert "transfer: the hand-off" in lines[0]
+  assert lines[1].startswith("4C static          1 of 1 seeds  cannot_tell")
+
+
+def test_a_file_of_ours_is_its_folder(command, capsys, tmp_path):
+  assert command()[0] == 0
+  (run,) = (tmp_path / "results/x/runs").iterdir()
+  assert main([str(run), "--json"]) == 0
+  wanted = capsys.readouterr().out
+  for file in (
+      run / "summary.json", run / "requests.parquet", run / "events.parquet",
+      tmp_path / "results/x/summary.json",
+  ):
+    assert main([str(file), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert out == wanted
+    assert err == f"{file}: of pdjax's own; takes its folder {file.parent}\n"
+    (tmp_path / "alone").write_bytes(file.read_bytes())
+    assert main([str(tmp_path / "alone")]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and len(err.splitlines()) == 1 and "name" in err
+    assert "of pdjax" in err

@@ -19,13 +19,13 @@ def said(capsys, main, *arguments):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ((), "FOLDER: say which measured run"),
+        ((), "expected the FOLDER of a measured run"),
         (("nowhere",), "nowhere: no such folder"),
-        (("-x",), "-x: unknown flag"),
+        (("-x", "."), "-x: no such flag"),
         ((".", "--out=nowhere"), "--out=nowhere: no such folder"),
         (("x" * 300,), "no folder: File name too long"),
         ((".", "--out=" + "x" * 300), "no folder: File name too long"),
-        (("--calibraton=x", "."), "--calibraton=x: unknown flag"),
+        (("--calibraton=x", "."), "did you mean '--calibration'?"),
         (("--calibration=", "."), "--calibration: needs a value"),
     ],
 )

@@ -202,7 +202,7 @@ def test_a_page_names_the_damaged_run(swept, tmp_path, capsys):
   _halve(run / "events.parquet")
   assert report.main([str(folder), "--figures=none"]) == 0
   err = capsys.readouterr().err
-  assert err.startswith(f"! left out, damaged: {run}: events.parquet has ")
+  assert err.startswith(f"! left out: {run}: events.parquet has ")
   page = (folder / "report.html").read_text()
   assert 'id="failed"' in page and "events.parquet has " in page
 
