@@ -319,11 +319,6 @@ def _stop_strings(run: Run) -> Iterator[str]:
       )
 
 
-def _faults_simulated(run: Run) -> Iterator[str]:
-  if run.backend.kind == "jax" and run.faults.anything:
-    yield "faults: real devices meet none yet; use backend.kind='simulated'"
-
-
 def _fault_shares(run: Run) -> Iterator[str]:
   faults = run.faults
   total = sum(getattr(faults, f"{harm}_share") for harm in ranges.HARMS)
@@ -363,9 +358,10 @@ def _fault(run: Run, fault: config.Fault, place: str) -> Iterator[str]:
   if not transfer and not loss and fault.request is None:
     yield f"{place}.request: say whose; {fault.kind} is of a request"
   requests = resolved(run).workload.num_requests
-  if None not in (requests, fault.request) and fault.request >= requests:
+  request = fault.request
+  if request is not None and requests is not None and request >= requests:
     yield (
-        f"{place}.request: there is no request {fault.request}; allowed: 0 to"
+        f"{place}.request: there is no request {request}; allowed: 0 to"
         f" {requests - 1}"
     )
   yield from _said_in_vain(fault, place, transfer, loss)
@@ -412,7 +408,6 @@ CHECKS: tuple[Check, ...] = (
     _whole_pages,
     _end_tokens,
     _stop_strings,
-    _faults_simulated,
     _fault_shares,
     _fault_events,
 )

@@ -14,6 +14,7 @@ Dimension key: docs/notation.md. Units: `_bytes` bytes, `_tokens` tokens.
 
 import dataclasses
 import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -112,8 +113,10 @@ def pool_sharding(mesh: Mesh) -> NamedSharding:
   return meshes.sharding(mesh, POOL_AXES)
 
 
-def new_pool(config: KVPoolConfig, mesh: Mesh) -> jax.Array:
-  """An empty pool_LP2KCH on the mesh.
+def pool_maker(
+    config: KVPoolConfig, mesh: Mesh
+) -> Callable[[], jax.Array]:
+  """Makes empty pools, pool_LP2KCH on the mesh, and compiles nothing more.
 
   Raises:
     ValueError: the mesh has another number of devices than `config.tp`.
@@ -121,7 +124,13 @@ def new_pool(config: KVPoolConfig, mesh: Mesh) -> jax.Array:
   if mesh.size != config.tp:
     raise ValueError(f"{config.tp=} on a mesh of {mesh.size} devices")
   zeros = functools.partial(jnp.zeros, config.shape, config.dtype)
-  return jax.jit(zeros, out_shardings=pool_sharding(mesh))()
+  where = pool_sharding(mesh)
+  return jax.jit(zeros, out_shardings=where).lower().compile()
+
+
+def new_pool(config: KVPoolConfig, mesh: Mesh) -> jax.Array:
+  """An empty pool_LP2KCH on the mesh; raises as `pool_maker`."""
+  return pool_maker(config, mesh)()
 
 
 def gather_pages(pool_LP2KCH: jax.Array, page_M: jax.Array) -> jax.Array:

@@ -78,18 +78,28 @@ class Mover:
 def checksums(pages_LM2KCH: jax.Array, heads: int) -> jax.Array:
   """A checksum of each page and head copy, uint32 [copies, M].
 
-  Adds every value's bits times an odd number of its place, so that swapped and
-  changed values show, NaN too. Where heads are stored in copies, each set of
-  `heads` heads is summed by itself: sound pages have equal rows, whatever the
-  degree of tensor parallelism.
+  Adds every value's bits, times an odd number of its place and then mixed, so
+  that swapped and changed values show, NaN too. Unmixed, a value's highest bit
+  would change the sum by half its range, and two such changes not at all: a
+  page with every sign turned would look sound. Where heads are stored in
+  copies, each set of `heads` heads is summed by itself: sound pages have equal
+  rows, whatever the degree of tensor parallelism.
   """
   L, M, pair, K, C, H = pages_LM2KCH.shape
   bits = _bits(pages_LM2KCH).reshape(L, M, pair, heads, K // heads, C, H)
   shape = (L, 1, pair, heads, 1, C, H)
   place = jnp.arange(L * pair * heads * C * H, dtype=jnp.uint32).reshape(shape)
   weighted = bits * (jnp.uint32(2) * place + jnp.uint32(1))
-  sums_MR = jnp.sum(weighted, axis=(0, 2, 3, 5, 6), dtype=jnp.uint32)
+  sums_MR = jnp.sum(_mixed(weighted), axis=(0, 2, 3, 5, 6), dtype=jnp.uint32)
   return sums_MR.T
+
+
+def _mixed(words: jax.Array) -> jax.Array:
+  """Every bit of a uint32 reaches most others, and none is lost: two rounds of
+  xorshift and multiply with the constants of lowbias32 (Wellons, 2018)."""
+  words = (words ^ (words >> jnp.uint32(16))) * jnp.uint32(0x7FEB352D)
+  words = (words ^ (words >> jnp.uint32(15))) * jnp.uint32(0x846CA68B)
+  return words ^ (words >> jnp.uint32(16))
 
 
 def _bits(values: jax.Array) -> jax.Array:

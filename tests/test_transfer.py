@@ -27,6 +27,14 @@ def test_one_changed_value_shows_on_its_page(dtype):
   assert (sums[0] != sums[1]).tolist() == [[False, False, True]]
 
 
+def test_a_page_with_every_sign_turned_shows():
+  """An even number of highest bits: without mixing their changes cancel."""
+  before = pages()
+  after = before.at[:, 0].multiply(-1)
+  sums = [np.asarray(transfer.checksums(x, heads=2)) for x in (before, after)]
+  assert (sums[0] != sums[1]).tolist() == [[True, False, False]]
+
+
 def test_swapped_values_show():
   before = pages()
   after = before.at[0, 1, 0, 0, [0, 1]].set(before[0, 1, 0, 0, [1, 0]])

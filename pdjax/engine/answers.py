@@ -56,7 +56,9 @@ class Answers:
         finished.append((one.request, len(one.tokens)))
     return tuple(finished)
 
-  def order(self, run: Run, worker: int, control: RunControl) -> StepOrder:
+  def order(
+      self, run: Run, worker: int, control: RunControl, life: int = 0
+  ) -> StepOrder:
     """A run that has just started, as the worker needs it."""
     decodes = zip(run.decodes, run.context_tokens, strict=True)
     chunks = zip(run.prompts, run.chunks, strict=True)
@@ -65,6 +67,7 @@ class Answers:
         tuple(self._chunk(p, worker, tokens) for p, tokens in chunks),
         tuple(self._row(p, worker, context) for p, context in decodes),
         control,
+        life,
     )
 
   def _row(self, progress: Progress, worker: int, context: int) -> DecodeRow:

@@ -18,12 +18,23 @@ from pdjax.engine.answers import Answers
 from pdjax.engine.clock import Clock
 from pdjax.engine.control import RunControl
 from pdjax.engine.crew import Crew, Progress
-from pdjax.engine.orders import Landed, Passed, Report, RunOver, Said
+from pdjax.engine.orders import (
+    Gone,
+    Landed,
+    Passed,
+    Report,
+    RunOver,
+    Said,
+    There,
+    Undone,
+)
 from pdjax.engine.replica import Replica
 from pdjax.engine.sampling import fits, own
 from pdjax.engine.steps import Padding
 from pdjax.engine.stopping import stops_of
+from pdjax.engine.strikes import Strikes
 from pdjax.engine.transit import Transit
+from pdjax.faults import FaultPlan, plan_of
 from pdjax.mesh import Device
 from pdjax.models.sizes import spec_of
 from pdjax.schedule.worker import Run
@@ -93,6 +104,7 @@ class EngineBackend:
         tells=heard is not None,
     )
     self._controls: dict[int, RunControl] = {}
+    self._strikes = Strikes(None, self._crew)
     self._transit = Transit()
     self._running = 0
     try:
@@ -119,6 +131,7 @@ class EngineBackend:
       workload: Workload,
       prompts: Sequence[np.ndarray],
       sampling: Sequence[config.Sampling] | None = None,
+      plan: FaultPlan | None = None,
   ) -> None:
     """Makes ready for a run: another workload, no answers, stopped clock.
 
@@ -127,12 +140,15 @@ class EngineBackend:
       prompts: int32 token ids of each request.
       sampling: of each request, its seed taken as it is; None: the run's, with
         a seed of each request's own.
+      plan: of faults; None: the config's.
 
     Raises:
       RuntimeError: the last run is not over.
       ValueError: a request is longer than what has been compiled for, or drawn
         in a way that has not been.
     """
+    if self._strikes.any:
+      self._come_to_rest()
     if self._running or self._transit:
       raise RuntimeError("the last run is not over")
     limits = capacity.limits_of(self.run, self._spec, workload)
@@ -148,11 +164,24 @@ class EngineBackend:
         prompts, workload.output_tokens, each, self._stops
     )
     self._agenda = Agenda(workload.clients())
+    self._strikes = Strikes(
+        plan or plan_of(self.run.faults, len(self._crew.workers)), self._crew
+    )
     self._compiles = 0
     for _ in self._crew.errand(lambda worker: self._wipe):
       pass
     for worker in self._crew.workers:
       worker.padding = Padding()
+
+  def _come_to_rest(self) -> None:
+    """Hears out what nobody waits for any more; lost workers come back."""
+    while self._running or self._transit or self._strikes.pending:
+      if report := self._crew.next_report():
+        self._event(report)
+    self._strikes.recall()
+    while self._strikes.pending:
+      if report := self._crew.next_report():
+        self._event(report)
 
   def _wipe(self, replica: Replica) -> None:
     if self._poison:
@@ -180,19 +209,38 @@ class EngineBackend:
 
   def _next_event(self) -> events.Event | None:
     while True:
-      due_ps = self._agenda.due_ps
-      if due_ps is None and not self._running and not self._transit:
+      self._strikes.look(self._clock.now_ps())
+      due_ps = _earliest(self._agenda.due_ps, self._strikes.due_ps)
+      if due_ps is None and not self._under_way:
         return None
       wait_s = None
       if due_ps is not None:
         wait_s = (due_ps - self._clock.now_ps()) / 1e12
-        if wait_s <= 0:
-          return self._agenda.take(self._clock.now_ps())
-      report = self._crew.next_report(wait_s)
-      if isinstance(report, Said):
-        self._tell(report)
-      elif report:
-        return self._event(report)
+      if wait_s is not None and wait_s <= 0:
+        event = self._take_due()
+      else:
+        event = self._take_report(wait_s)
+      if event is not None:
+        return event
+
+  @property
+  def _under_way(self) -> bool:
+    return bool(self._running or self._transit or self._strikes.pending)
+
+  def _take_due(self) -> events.Event | None:
+    """What is due by the clock: a fault before anything else of its time."""
+    now_ps, due_ps = self._clock.now_ps(), self._agenda.due_ps
+    strike_ps = self._strikes.due_ps
+    if strike_ps is not None and (due_ps is None or strike_ps <= due_ps):
+      return self._strikes.take(now_ps, self._controls)
+    return self._agenda.take(now_ps)
+
+  def _take_report(self, wait_s: float | None) -> events.Event | None:
+    report = self._crew.next_report(wait_s)
+    if isinstance(report, Said):
+      self._tell(report)
+      return None
+    return self._event(report) if report else None
 
   def _tell(self, said: Said) -> None:
     if self._heard:
@@ -205,16 +253,24 @@ class EngineBackend:
     Raises:
       ConfigError: the world's worker has more than one lane.
     """
+    self._strikes.see(world)
     match command:
       case events.Step():
         self._start_run(world.workers[command.worker].runs, command.worker)
       case events.Transfer():
-        order = self._transit.start(command, world)
-        self._crew.workers[command.source].submit(order)
+        self._start_transfer(command, world)
       case events.Wake():
         self._agenda.wake(command.at_ps)
       case events.Reject() | events.Abort() | events.Fail():
         self._agenda.ended(command.request, self._clock.now_ps())
+
+  def _start_transfer(self, command: events.Transfer, world: World) -> None:
+    workers = self._crew.workers
+    source, target = workers[command.source], workers[command.target]
+    harm = self._strikes.harm_to(command.request, self._clock.now_ps())
+    source.submit(self._transit.start(
+        command, world, (source.life, target.life), harm
+    ))
 
   def _start_run(self, lanes: list[Run | None], worker: int) -> None:
     if len(lanes) > 1:
@@ -228,7 +284,9 @@ class EngineBackend:
     self._controls[worker] = control
     self._running += 1
     self._crew.workers[worker].submit(
-        self._answers.order(run, worker, control)
+        self._answers.order(
+            run, worker, control, self._crew.workers[worker].life
+        )
     )
 
   def settle(self, worker: int, lane: int) -> int:
@@ -291,18 +349,34 @@ class EngineBackend:
 
   # Events. -------------------------------------------------------------------
 
-  def _event(self, report: Report) -> events.Event:
+  def _event(self, report: Report) -> events.Event | None:
+    """What a report tells the scheduler; None where that is nothing."""
     now_ps = self._clock.now_ps()
     match report:
       case RunOver():
         self._running -= 1
-        finished = self._answers.take(report.made)
-        for request, _ in finished:
-          self._agenda.ended(request, now_ps)
-        return outcomes.step_ended(now_ps, report, finished)
+        believed = self._strikes.believed(report)
+        return self._end_run(believed, now_ps) if believed else None
+      case Undone():
+        self._running -= 1
+        return None
+      case Gone():
+        return self._strikes.gone(report, now_ps)
+      case There():
+        return self._strikes.there(report, now_ps)
       case Passed():
         return self._transit.passed(now_ps, report)
       case Landed():
         source = self._crew.workers[self._transit.source(report)].replica
         return self._transit.land(now_ps, report, source.sent_page_bytes)
     raise ValueError(f"no event for {report}")
+
+  def _end_run(self, over: RunOver, now_ps: int) -> events.StepEnded:
+    finished = self._answers.take(over.made)
+    for request, _ in finished:
+      self._agenda.ended(request, now_ps)
+    return outcomes.step_ended(now_ps, over, finished)
+
+
+def _earliest(*times_ps: int | None) -> int | None:
+  return min((at_ps for at_ps in times_ps if at_ps is not None), default=None)

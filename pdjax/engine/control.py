@@ -18,6 +18,7 @@ class RunControl:
     self._limit = max(1, repeats)
     self._issued = 0
     self._held_at: int | None = None
+    self._stopped = False
 
   def claim(self, *, wait: bool) -> bool:
     """Issues the next step if the run may have one.
@@ -26,12 +27,17 @@ class RunControl:
       wait: while the run is held, wait for what the scheduler decides.
     """
     with self._changed:
-      while wait and self._held_at is not None and not self._may_issue():
+      while wait and self._waits():
         self._changed.wait()
       if not self._may_issue():
         return False
       self._issued += 1
       return True
+
+  def _waits(self) -> bool:
+    """Whether it is for the scheduler to say if there is another step."""
+    held = self._held_at is not None and not self._stopped
+    return held and not self._may_issue()
 
   def settle(self) -> int:
     """Steps past recall. The run stays there until `resume`."""
@@ -45,6 +51,15 @@ class RunControl:
       self._limit, self._held_at = max(1, repeats), None
       self._changed.notify_all()
 
+  def stop(self) -> None:
+    """Issues no step any more, whatever the scheduler decides; but the first.
+    """
+    with self._changed:
+      self._stopped = True
+      self._changed.notify_all()
+
   def _may_issue(self) -> bool:
+    if self._stopped and self._issued:
+      return False
     held = self._held_at
     return self._issued < (self._limit if held is None else held)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 
 from pdjax.engine.clock import Clock
 from pdjax.engine.orders import (
@@ -18,11 +17,10 @@ from pdjax.engine.orders import (
     Compiled,
     GatherOrder,
     Landed,
-    Passed,
     Ready,
     Report,
-    ScatterOrder,
 )
+from pdjax.engine.passage import Passage, later
 from pdjax.engine.replica import Replica
 from pdjax.engine.stopping import Stops
 from pdjax.engine.worker import Errand, Worker
@@ -61,8 +59,8 @@ class Crew:
     self._closing = False
     self.workers = [
         Worker(
-            index, replica, clock, self._reports, self._ship, ahead, stops,
-            tells,
+            index, replica, clock, self._reports,
+            functools.partial(self._ship, index), ahead, stops, tells,
         )
         for index, replica in enumerate(replicas)
     ]
@@ -140,26 +138,23 @@ class Crew:
               pass
 
   def _ship(
-      self, order: GatherOrder, staging: Any, sums: jax.Array | None
+      self,
+      source_id: int,
+      order: GatherOrder,
+      staging: Any,
+      sums: jax.Array | None,
   ) -> None:
     """Called by the source's thread; the mover's thread goes on from here."""
-    target = self.workers[order.target]
-
-    def sent(arrived: Any) -> None:
-      checksums = None if sums is None else np.asarray(sums)
-      self._reports.put(Passed(order.transfer, "sent"))
-      target.submit(ScatterOrder(
-          order.transfer, arrived, checksums, order.target_pages
-      ))
-
-    self._mover.ship(Shipment(
-        staging,
-        target.replica.staging_for(staging),
-        functools.partial(
-            self._reports.put, Passed(order.transfer, "gathered")
-        ),
-        sent,
-    ))
+    source, target = self.workers[source_id], self.workers[order.target]
+    passage = Passage(order, sums, source, target, self._reports)
+    shipment = Shipment(
+        staging, target.replica.staging_for(staging), passage.gathered,
+        passage.sent,
+    )
+    if order.harm and order.harm.delay_ps:
+      later(order.harm.delay_ps / 1e12, lambda: self._mover.ship(shipment))
+    else:
+      self._mover.ship(shipment)
 
   def _mover_failed(self, error: BaseException) -> None:
     self._reports.put(Broke("transfer thread", error))

@@ -11,6 +11,7 @@ import numpy as np
 
 from pdjax.config import Sampling
 from pdjax.engine.control import RunControl
+from pdjax.faults import Harm
 
 GREEDY = Sampling()
 
@@ -73,6 +74,8 @@ class StepOrder:
   chunks: tuple[Chunk, ...]
   decodes: tuple[DecodeRow, ...]
   control: RunControl
+  life: int = 0
+  """Of its worker; in a later one it is not done."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,6 +86,11 @@ class GatherOrder:
   pages: tuple[int, ...]
   target: int
   target_pages: tuple[int, ...]
+  life: int = 0
+  """Of the source."""
+  target_life: int = 0
+  harm: Harm | None = None
+  """What goes wrong with it on purpose."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,6 +103,17 @@ class ScatterOrder:
   checksums: Any
   """Of the pages at the source, or None."""
   pages: tuple[int, ...]
+  life: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lose:
+  """Drop the pool, and do no order until `Return`."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Return:
+  """Be there again with an empty pool."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -123,6 +142,28 @@ class RunOver:
   started_ps: int
   ends_ps: tuple[int, ...]
   made: tuple[Made, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Undone:
+  """A run that its worker was lost before."""
+
+  worker: int
+  run: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Gone:
+  """A worker has dropped its pool."""
+
+  worker: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class There:
+  """A worker has an empty pool again."""
+
+  worker: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -164,4 +205,7 @@ class Broke:
   error: BaseException
 
 
-Report = Said | RunOver | Passed | Landed | Compiled | Ready | Broke
+Report = (
+    Said | RunOver | Undone | Gone | There | Passed | Landed | Compiled
+    | Ready | Broke
+)

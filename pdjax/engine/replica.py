@@ -35,7 +35,8 @@ class Replica:
     self._programs, self.buckets = programs, buckets
     self._params = programs.params
     self._compiled: dict[Shape, Callable] = {}
-    self._pool = kv.new_pool(programs.config, programs.mesh)
+    self._new_pool = kv.pool_maker(programs.config, programs.mesh)
+    self._pool = self._new_pool()
 
   @property
   def config(self) -> kv.KVPoolConfig:
@@ -91,6 +92,16 @@ class Replica:
   def wait(self) -> None:
     """Until all work on the pool is done."""
     jax.block_until_ready(self._pool)
+
+  def drop(self) -> None:
+    """Frees the pool on the device; nothing can be done until `renew`."""
+    self.wait()
+    self._pool.delete()
+
+  def renew(self) -> None:
+    """An empty pool in place of the one that was dropped."""
+    self._pool = self._new_pool()
+    self.wait()
 
   def fill(self, value: float) -> None:
     """Overwrites every page, the sentinel too."""

@@ -5,6 +5,7 @@ Units: `_ps` integer picoseconds from the start of the run, `_bytes` bytes.
 
 from pdjax.engine.orders import GatherOrder, Landed, Passed
 from pdjax.events import Transfer, TransferEnded, TransferProgressed
+from pdjax.faults import Harm
 from pdjax.schedule.world import World
 
 
@@ -13,13 +14,27 @@ class Transit:
 
   def __init__(self):
     self._transfers: dict[int, Transfer] = {}
+    self._faults: dict[int, str] = {}
 
   def __len__(self) -> int:
     return len(self._transfers)
 
-  def start(self, command: Transfer, world: World) -> GatherOrder:
-    """Notes a transfer down; the order is for its source."""
+  def start(
+      self,
+      command: Transfer,
+      world: World,
+      lives: tuple[int, int],
+      harm: Harm | None,
+  ) -> GatherOrder:
+    """Notes a transfer down; the order is for its source.
+
+    Args:
+      lives: of its source and its target.
+      harm: what goes wrong with it.
+    """
     self._transfers[command.transfer] = command
+    if harm:
+      self._faults[command.transfer] = harm.kind
     pages = world.progress[command.request].pages
     first, last = command.pages
     return GatherOrder(
@@ -27,6 +42,8 @@ class Transit:
         tuple(pages[command.source][first:last]),
         command.target,
         tuple(pages[command.target][first:last]),
+        *lives,
+        harm,
     )
 
   def passed(self, now_ps: int, report: Passed) -> TransferProgressed:
@@ -51,4 +68,5 @@ class Transit:
         request=command.request,
         moved_bytes=(last - first) * page_bytes,
         failure=report.failure,
+        fault=self._faults.pop(report.transfer, ""),
     )

@@ -19,20 +19,25 @@ from pdjax.engine.clock import Clock
 from pdjax.engine.orders import (
     Broke,
     GatherOrder,
+    Gone,
     Landed,
+    Lose,
     Ready,
     Report,
+    Return,
     RunOver,
     Said,
     ScatterOrder,
     StepOrder,
+    There,
+    Undone,
 )
 from pdjax.engine.replica import Replica
 from pdjax.engine.steps import DecodeRun, Padding, PromptStep, Spoken
 from pdjax.engine.stopping import Stops
 
 Errand = Callable[[Replica], None]
-Order = StepOrder | GatherOrder | ScatterOrder | Errand
+Order = StepOrder | GatherOrder | ScatterOrder | Lose | Return | Errand
 Ship = Callable[[GatherOrder, Any, jax.Array | None], None]
 
 
@@ -66,7 +71,11 @@ class Worker:
     self._ship, self._ahead = ship, ahead
     self._stops, self._tells = stops, tells
     self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
-    self._closing = False
+    self._closing = self._losing = self._lost = False
+    self._lives = 0
+    """It has lost, as its thread counts them."""
+    self.life = 0
+    """Likewise, as the scheduler has been told."""
     self._thread = threading.Thread(
         target=self._main, name=f"worker {id}", daemon=True
     )
@@ -75,6 +84,14 @@ class Worker:
   def submit(self, order: Order) -> None:
     """Queues an order. An errand is answered by `Ready` when it is done."""
     self._orders.put(order)
+
+  def lose(self) -> None:
+    """Has it drop its pool between two steps; `Gone` says when it has."""
+    self._orders.put(Lose())
+
+  def come_back(self) -> None:
+    """Has it make an empty pool; `There` says when it has."""
+    self._orders.put(Return())
 
   def close(self) -> None:
     """Ends the thread when it is through with what it has begun."""
@@ -85,13 +102,30 @@ class Worker:
     try:
       while not self._closing:
         self._do(self._orders.get())
+        if self._losing:
+          self._go()
     except BaseException as error:
       self._reports.put(Broke(f"worker {self.id}", error))
 
+  @property
+  def lives(self) -> int:
+    """Lives that are over; another thread may be behind."""
+    return self._lives
+
   def _do(self, order: Order | None) -> None:
     match order:
+      case StepOrder() | GatherOrder() | ScatterOrder() if (
+          self._lost or order.life != self._lives
+      ):
+        self._reports.put(self._not_done(order))
       case StepOrder():
         self._step(order)
+      case Lose():
+        self._losing = True
+      case Return():
+        self.replica.renew()
+        self._lost = False
+        self._reports.put(There(self.id))
       case GatherOrder():
         page_M = self._padded(order.pages)
         self._ship(order, *self.replica.gather(page_M))
@@ -121,9 +155,26 @@ class Worker:
     )
 
   def _move_pages(self) -> None:
-    """Does what transfers have queued up; a step cannot be among it."""
-    while not self._orders.empty():
+    """Does what transfers have queued up; a step cannot be among it.
+
+    If the worker is to go, this was the run's last step.
+    """
+    while not self._losing and not self._orders.empty():
       self._do(self._orders.get())
+
+  def _go(self) -> None:
+    self.replica.drop()
+    self._losing, self._lost = False, True
+    self._reports.put(Gone(self.id))
+    self._lives += 1  # whoever sees it finds `Gone` told
+
+  def _not_done(
+      self, order: StepOrder | GatherOrder | ScatterOrder
+  ) -> Undone | Landed:
+    """The answer to what was meant for a life that is over."""
+    if isinstance(order, StepOrder):
+      return Undone(self.id, order.run)
+    return Landed(order.transfer, f"worker {self.id} was lost")
 
   def _scatter(self, order: ScatterOrder) -> None:
     sums = self.replica.scatter(order.staging, self._padded(order.pages))

@@ -120,6 +120,7 @@ def serve_on(
     *,
     sampling=None,
     said=None,
+    plan=None,
 ) -> Served:
   """Serves the workload as `run` says and checks every law of a run.
 
@@ -127,13 +128,13 @@ def serve_on(
   strategy, chunk size, and a pool smaller than the engine's.
   """
   load = load or workload()
-  backend.reset(load, said or prompts(len(load.requests)), sampling)
+  backend.reset(load, said or prompts(len(load.requests)), sampling, plan)
 
   def fresh() -> tuple[Policy, World]:
     return policy(run), world_of(run, capacity.pool_pages_of(run))
 
-  plan, world = fresh()
-  log = serve(plan, backend, world, watch)
+  rule, world = fresh()
+  log = serve(rule, backend, world, watch)
   served = Served(log, world, dict(backend.tokens), dict(backend.gaps))
   assert not world.unfinished
   for worker in world.workers:
