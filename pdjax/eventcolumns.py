@@ -221,6 +221,27 @@ class Block(NamedTuple):
     }
     return cls(_whole(times_ps), tables)
 
+  @classmethod
+  def joined(cls, parts: Sequence["Block"]) -> "Block":
+    """Several blocks as one."""
+    found: dict[type, list[Table]] = collections.defaultdict(list)
+    before = 0
+    for part in parts:
+      for kind, (place, columns) in part.tables.items():
+        found[kind].append(Table(before + place, columns))
+      before += len(part.times_ps)
+    tables = {
+        kind: Table(
+            np.concatenate([table.place for table in tables]),
+            {
+                name: joined([table.columns[name] for table in tables])
+                for name in tables[0].columns
+            },
+        )
+        for kind, tables in found.items()
+    }
+    return cls(np.concatenate([part.times_ps for part in parts]), tables)
+
   def entries(self, kinds: Iterable[type]) -> list[tuple[int, int, Any]]:
     """(place, time, entry) of some kinds in order."""
     found = []

@@ -371,7 +371,15 @@ ENTRIES: tuple[type, ...] = EVENTS + COMMANDS + MARKS
 
 
 BLOCK = 2**16
-"""Entries of a log that are turned into columns at a time."""
+"""Entries of a log that are columns together, and a row group of its file."""
+PART = 2**10
+"""Entries that are turned into columns at a time: few enough that the memory
+of their objects is still in the processor's cache when it is used again."""
+
+
+def _count(blocks: Iterable[Block]) -> int:
+  """Entries in some blocks."""
+  return sum([len(block.times_ps) for block in blocks])
 
 
 class Log:
@@ -382,28 +390,42 @@ class Log:
 
   def __init__(self, blocks: Iterable[Block] = ()):
     self._blocks = list(blocks)
+    self._parts: list[Block] = []
+    """Of the block to come."""
     self._times_ps: list[int] = []
     self._entries: list[Entry] = []
+    self._room = min(PART, BLOCK)
 
   def append(self, at_ps: int, entry: Entry) -> None:
     self._times_ps.append(at_ps)
     self._entries.append(entry)
-    if len(self._entries) == BLOCK:
+    if len(self._entries) == self._room:
+      self._close_part()
+
+  def _close_part(self) -> None:
+    self._parts.append(Block.of(self._times_ps, self._entries))
+    self._times_ps, self._entries = [], []
+    left = BLOCK - _count(self._parts)
+    if left <= 0:
       self._close_block()
+      left = BLOCK
+    self._room = min(PART, left)
 
   def _close_block(self) -> None:
-    self._blocks.append(Block.of(self._times_ps, self._entries))
-    self._times_ps, self._entries = [], []
+    self._blocks.append(Block.joined(self._parts))
+    self._parts = []
 
   @property
   def blocks(self) -> list[Block]:
     """All entries as columns."""
     if self._entries:
+      self._close_part()
+    if self._parts:
       self._close_block()
     return self._blocks
 
   def __len__(self) -> int:
-    return len(self._entries) + sum(len(b.times_ps) for b in self._blocks)
+    return len(self._entries) + _count(self._parts) + _count(self._blocks)
 
   @property
   def end_ps(self) -> int:

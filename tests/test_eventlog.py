@@ -22,6 +22,18 @@ def test_entries_come_back_in_order(blocks_of_three):
   assert blocks_of_three.end_ps == whole[-1][0]
 
 
+@pytest.mark.parametrize("part", [1, 2, 4, 100])
+def test_parts_make_the_same_blocks(part, monkeypatch):
+  monkeypatch.setattr(ev, "BLOCK", 5)
+  one = hand_made()
+  monkeypatch.setattr(ev, "PART", part)
+  log = hand_made()
+  assert len(log) == len(one) and list(log) == list(one)
+  for ours, theirs in zip(log.blocks, one.blocks, strict=True):
+    assert ours.times_ps.tolist() == theirs.times_ps.tolist()
+    assert list(ours.tables) == list(theirs.tables)
+
+
 def test_reading_does_not_end_a_log(blocks_of_three):
   before = list(blocks_of_three)
   blocks_of_three.append(before[-1][0] + 5, ev.Preempt(3))
