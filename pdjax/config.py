@@ -351,19 +351,24 @@ class Workload:
   """Users of a closed loop, each with one request at a time."""
   think_time_s: float = 0.0
   """Mean of the exponential pause between an answer and its user's next
-  request (closed, semi_open)."""
+  request (closed, semi_open, `turns`)."""
   stay_probability: float = 0.5
   """Chance that a user of a semi-open loop asks again after an answer."""
   lengths: str | None = None
   """A name in `pdjax.workload.presets`, in place of `prompt` and `output`."""
   prompt: Lengths = Lengths()
+  """What is asked; of a conversation, what each turn adds."""
   output: Lengths = Lengths(mean=128.0)
+  turns: Lengths | None = None
+  """Requests of a conversation: each continues the one before, with its prompt
+  and answer before what it adds. `rate` still counts requests."""
   time_scale: float = 1.0
   """Multiplies a trace's gaps: 2 halves its rate."""
   length_scale: float = 1.0
   """Multiplies a trace's prompt and output lengths."""
   max_prompt_tokens: int | None = None
-  """Longer prompts are cut to this; the count is recorded."""
+  """Longer prompts are cut to this; a conversation ends before the turn whose
+  prompt would be longer. The count is recorded."""
   max_output_tokens: int | None = None
   """Longer answers are cut to this; the count is recorded."""
   max_tokens: int | None = None
@@ -475,7 +480,8 @@ class Fault:
   at_s: float | None = None
   """From the start of the run."""
   request: int | None = None
-  """By its number, in order of arrival from 0."""
+  """By its number, in order of arrival from 0; of conversations all turns of
+  one, then those of the next."""
   state: Literal[
       "waiting", "prefill", "handoff", "transfer", "decode"
   ] | None = None

@@ -110,19 +110,24 @@ def _split_requests(requests: Sequence[Request]) -> Iterator[Column]:
   )
   yield _whole([request.prefix_block_tokens for request in requests])
   yield _objects([request.deadline_ps for request in requests])
+  yield _objects([request.session for request in requests])
 
 
 def _join_requests(
     ids: np.ndarray, arrival: np.ndarray, prompt: np.ndarray, most: np.ndarray,
     prefixes: Ragged, block: np.ndarray, deadline: np.ndarray,
+    sessions: np.ndarray,
 ) -> Iterator[Request]:
   ends = np.cumsum(prefixes.lengths)
+  columns = (ids, arrival, prompt, most, block, deadline, sessions)
   rows = zip(
-      *(x.tolist() for x in (ids, arrival, prompt, most, block, deadline)),
+      *(column.tolist() for column in columns),
       (ends - prefixes.lengths).tolist(), ends.tolist(), strict=True,
   )
   flat = prefixes.flat.tolist()
-  for id, at_ps, prompt_tokens, max_tokens, size, due_ps, begin, end in rows:
+  for (
+      id, at_ps, prompt_tokens, max_tokens, size, due_ps, session, begin, end
+  ) in rows:
     yield Request(
         id=id,
         arrival_ps=at_ps,
@@ -131,17 +136,18 @@ def _join_requests(
         prefix_ids=tuple(flat[begin:end]),
         prefix_block_tokens=size,
         deadline_ps=due_ps,
+        session=session,
     )
 
 
 _REQUEST = Spread(
     (
         "request", "arrival_ps", "prompt_tokens", "max_tokens", "prefix_ids",
-        "prefix_block_tokens", "deadline_ps",
+        "prefix_block_tokens", "deadline_ps", "session",
     ),
     _split_requests,
     _join_requests,
-    nullable=frozenset({"deadline_ps"}),
+    nullable=frozenset({"deadline_ps", "session"}),
 )
 
 _SEGMENTS = _nested(

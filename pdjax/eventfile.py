@@ -37,7 +37,8 @@ SCHEMA = pa.schema(
                 "run", "steps", "repeats", "transfer", "source", "target",
                 "pages", "first_page", "end_page", "group_layers",
                 "moved_bytes", "arrival_ps", "prompt_tokens", "max_tokens",
-                "prefix_block_tokens", "deadline_ps", "cached_tokens",
+                "prefix_block_tokens", "deadline_ps", "session",
+                "cached_tokens", "spared_tokens",
             )
         ),
         *(

@@ -184,14 +184,18 @@ class Reserve:
   """Takes pages for a request on a worker.
 
   On the worker where it waits this admits it; on another worker it makes room
-  for a transfer. The world says how many tokens of an admitted request are in
-  the worker's prefix cache; a policy leaves that alone.
+  for a transfer. The world says how many of its tokens are in the worker's
+  prefix cache, of the one admitted or of the one to come; a policy leaves that
+  alone.
   """
 
   request: int
   worker: int
   pages: int
   cached_tokens: int = 0
+  """Of an admitted request: they are not computed."""
+  spared_tokens: int = 0
+  """Of one to be handed off: their pages are not sent."""
 
 
 UNTIL_INTERRUPTED = 2**31

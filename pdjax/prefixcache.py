@@ -1,8 +1,8 @@
 """A page pool that remembers what its pages hold, and lends them again.
 
 A full page is named by what it holds and all that comes before it
-(`PageNames`). Given back, it stays where it is until its place is needed: the
-page unused for longest goes first, the end of a prefix before its beginning.
+(`pdjax.pagenames`). Given back, it stays where it is until its place is needed:
+the page unused for longest goes first, the end of a prefix before its start.
 Requests with equal prefixes hold the same pages; a page goes back when the last
 of them lets go. Paging with reference counts: Kwon et al., SOSP'23; the order
 of eviction is that of vLLM's and SGLang's caches (Zheng et al., NeurIPS'24).
@@ -10,13 +10,9 @@ of eviction is that of vLLM's and SGLang's caches (Zheng et al., NeurIPS'24).
 
 import itertools
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from pdjax.pages import PageAllocator
-from pdjax.request import Request
-
-_BITS = 32
-"""Of a page's number in its name."""
 
 
 class PrefixCache(PageAllocator):
@@ -128,54 +124,3 @@ class PrefixCache(PageAllocator):
     name = self._name_of.pop(page, None)
     if name is not None:
       del self._page_of[name]
-
-
-class PageNames:
-  """Names of the pages of requests; equal where all tokens up to there are.
-
-  A page that ends inside a full block of `Request.prefix_ids` is named by the
-  chain of blocks up to that one and its number. Any other is named by its
-  request, which alone may find it again, after a preemption.
-  """
-
-  def __init__(self, page_tokens: int):
-    self._page_tokens = page_tokens
-    self._chains: dict[tuple[int, int], int] = {}
-    self._chains_of: dict[int, tuple[int, ...]] = {}
-
-  def of(self, request: Request, first: int, end: int) -> Iterator[int]:
-    """Names of a request's pages `first` up to `end`."""
-    chains = self._chains_of.get(request.id)
-    if chains is None:
-      chains = self._chains_of[request.id] = tuple(self._chain(request))
-    C, block_tokens = self._page_tokens, request.prefix_block_tokens
-    common = len(chains) * block_tokens // C
-    for page in range(first, min(end, common)):
-      yield chains[((page + 1) * C - 1) // block_tokens] << _BITS | page
-    yield from _own(request, max(first, common), end)
-
-  def own(self, request: Request, end: int) -> Iterator[int]:
-    """Those up to `end` that no other request has."""
-    chains = self._chains_of.get(request.id, ())
-    common = len(chains) * request.prefix_block_tokens // self._page_tokens
-    return _own(request, common, end)
-
-  def drop(self, request: Request) -> None:
-    """A request that has ended asks no more."""
-    self._chains_of.pop(request.id, None)
-
-  def _chain(self, request: Request) -> Iterator[int]:
-    """A number for every full block and all blocks before it."""
-    if not request.prefix_ids:
-      return
-    chain = 0
-    full = request.prompt_tokens // request.prefix_block_tokens
-    for block in request.prefix_ids[:full]:
-      link = (chain, block)
-      chain = self._chains.setdefault(link, len(self._chains) + 1)
-      yield chain
-
-
-def _own(request: Request, first: int, end: int) -> Iterator[int]:
-  base = -1 - request.id << _BITS
-  return (base | page for page in range(first, end))

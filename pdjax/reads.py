@@ -97,6 +97,8 @@ _DRAWN_ARRIVALS = ("poisson", "gamma", "semi_open")
 
 def _pauses(workload: config.Workload) -> bool:
   """Whether a trace's arrivals are delayed, or users of a loop think."""
+  if workload.turns is not None:
+    return workload.think_time_s > 0
   match arrival_of(workload):
     case "trace":
       return workload.jitter_s > 0
@@ -107,12 +109,17 @@ def _pauses(workload: config.Workload) -> bool:
 
 
 def _draws_lengths(workload: config.Workload) -> bool:
-  laws = (workload.prompt.kind, workload.output.kind)
-  return workload.lengths is not None or laws != ("fixed", "fixed")
+  laws = (workload.prompt, workload.output, workload.turns)
+  drawn = any(law is not None and law.kind != "fixed" for law in laws)
+  return workload.lengths is not None or drawn
 
 
 def _lengths(name: str, *kinds: str) -> Callable[[Run], bool]:
-  return lambda run: getattr(run.workload, name).kind in kinds
+  def drawn(run: Run) -> bool:
+    law = getattr(run.workload, name)
+    return law is not None and law.kind in kinds
+
+  return drawn
 
 
 _READS = (
@@ -314,6 +321,15 @@ _READS = (
         "the trace has the lengths",
     ),
     _Reads(
+        ("workload.turns",),
+        lambda run: (
+            not _from_trace(run)
+            and arrival_of(run.workload) not in ("closed", "semi_open")
+        ),
+        "only synthetic requests with arrivals of their own are turns of a"
+        " conversation: a trace names its prefixes, users of a loop begin anew",
+    ),
+    _Reads(
         ("workload.prompt", "workload.output"),
         lambda run: run.workload.lengths is None,
         "workload.lengths says it already",
@@ -343,7 +359,10 @@ _READS = (
     ),
     _Reads(
         ("workload.think_time_s",),
-        lambda run: arrival_of(run.workload) in ("closed", "semi_open"),
+        lambda run: (
+            run.workload.turns is not None
+            or arrival_of(run.workload) in ("closed", "semi_open")
+        ),
         "arrivals do not wait for answers",
     ),
     _Reads(
@@ -380,7 +399,7 @@ _READS = (
     ),
     *(
         _Reads((f"workload.{name}.{field}",), _lengths(name, *kinds), reason)
-        for name in ("prompt", "output")
+        for name in ("prompt", "output", "turns")
         for field, kinds, reason in (
             ("mean", ("fixed", "lognormal"), "empirical lengths are drawn"
              " from values"),

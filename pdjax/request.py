@@ -27,6 +27,9 @@ class Request:
   prefix_block_tokens: int = 0
   deadline_ps: int | None = None
   """When it is given up unless it has finished; declared on arrival."""
+  session: int | None = None
+  """The conversation it is a turn of. A turn's prompt begins with the prompt
+  before it, then that one's answer if it was finished."""
 
   def __post_init__(self):
     if self.prompt_tokens < 1:

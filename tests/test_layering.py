@@ -21,7 +21,7 @@ BASE = {
     *TELLS,
 }
 SIZES = {"dtypes", "models.spec", "models.presets", "models.sizes", "memory"}
-POOLS = {"pages", "prefixcache"}
+POOLS = {"pages", "pagenames", "prefixcache"}
 MODEL_FILES = {
     f"models.{name}"
     for name in (
@@ -56,7 +56,8 @@ ALLOWED: dict[str, set[str]] = {
     "eventfile": BASE,
     # Host arithmetic.
     "pages": set(),
-    "prefixcache": {"pages", "request"},
+    "pagenames": {"request"},
+    "prefixcache": {"pages"},
     "models.rope": set(),
     "models.spec": {"models.rope"},
     "models.presets": {"config", "models.rope", "models.spec", *TELLS},

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdjax.prefixcache import PageNames, PrefixCache
+from pdjax.pagenames import PageNames
+from pdjax.prefixcache import PrefixCache
 from pdjax.request import Request
 
 

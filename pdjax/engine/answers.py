@@ -1,5 +1,8 @@
 """What each request has said so far, and how long its answer really is.
 
+A turn's prompt is known when it arrives: where the answer before it belongs,
+the tokens that were made replace those that kept its place.
+
 Only the scheduler's thread uses it: orders leave it as snapshots, and results
 come back through reports.
 """
@@ -12,7 +15,7 @@ from pdjax.config import Sampling
 from pdjax.engine.control import RunControl
 from pdjax.engine.orders import Chunk, DecodeRow, Made, StepOrder
 from pdjax.engine.stopping import Stops
-from pdjax.request import Progress
+from pdjax.request import Progress, Request
 from pdjax.schedule.worker import Run
 
 
@@ -33,7 +36,10 @@ class Answers:
       sampling: Sequence[Sampling],
       stops: Stops,
   ):
-    self._prompts, self._output_tokens = prompts, output_tokens
+    self._prompts, self._output_tokens = list(prompts), output_tokens
+    self._last: dict[int, int] = {}
+    """The turn that came last, by session."""
+    self._given_up: set[int] = set()
     self.sampling, self._stops = sampling, stops
     self.tokens: dict[int, list[int]] = {i: [] for i in range(len(prompts))}
     self.gaps: dict[int, list[float]] = {i: [] for i in range(len(prompts))}
@@ -42,6 +48,25 @@ class Answers:
     """Prompt and answer so far, int32."""
     answer = np.array(self.tokens[request], np.int32)
     return np.concatenate([self._prompts[request], answer])
+
+  def arrive(self, request: Request) -> None:
+    """Completes a turn's prompt; of a turn given up it keeps the stand-in."""
+    if request.session is None:
+      return
+    last = self._last.get(request.session)
+    self._last[request.session] = request.id
+    if last is None:
+      return
+    whole = not self.left_tokens(last) and last not in self._given_up
+    said = self.sequence(last) if whole else self._prompts[last]
+    prompt = self._prompts[request.id].copy()
+    prompt[: len(said)] = said
+    self._prompts[request.id] = prompt
+
+  def give_up(self, request: int) -> None:
+    """Its client has left, whatever is still made of its answer."""
+    if self.left_tokens(request):
+      self._given_up.add(request)
 
   def left_tokens(self, request: int) -> int:
     return self._output_tokens[request] - len(self.tokens[request])

@@ -233,7 +233,10 @@ class EngineBackend:
     strike_ps = self._strikes.due_ps
     if strike_ps is not None and (due_ps is None or strike_ps <= due_ps):
       return self._strikes.take(now_ps, self._controls)
-    return self._agenda.take(now_ps)
+    event = self._agenda.take(now_ps)
+    if isinstance(event, events.Arrived):
+      self._answers.arrive(event.request)
+    return event
 
   def _take_report(self, wait_s: float | None) -> events.Event | None:
     report = self._crew.next_report(wait_s)
@@ -262,6 +265,7 @@ class EngineBackend:
       case events.Wake():
         self._agenda.wake(command.at_ps)
       case events.Reject() | events.Abort() | events.Fail():
+        self._answers.give_up(command.request)
         self._agenda.ended(command.request, self._clock.now_ps())
 
   def _start_transfer(self, command: events.Transfer, world: World) -> None:

@@ -21,20 +21,24 @@ Row = dict[str, float | None]
 
 def bounds(table: RequestTable, slo: SLO) -> Row:
   """95 % bounds of a summary's figures; None where the run is too short."""
-  row = _attainment(table, slo)
+  order = np.argsort(table["arrival_ns"], kind="stable")
+  row = _attainment(table, slo, order)
+  done = order[table.finished[order]]
   for metric in _MEANS:
-    values = np.ma.compressed(table[f"{metric}_ns"][table.finished])
+    values = np.ma.compressed(table[f"{metric}_ns"][done])
     row |= _ms(f"mean_{metric}", batches.of_mean(values))
   for at in _GAPS:
     row |= _ms(f"p{at}_itl", timeblocks.percentile(table.gaps, at))
   return row
 
 
-def _attainment(table: RequestTable, slo: SLO) -> Row:
+def _attainment(table: RequestTable, slo: SLO, order: np.ndarray) -> Row:
+  """`order`: of arrival."""
   good = good_requests(table, slo)
   if good is None:
     return {}
-  found = batches.of_share(good)
+  place = np.cumsum(table.wanted) - 1
+  found = batches.of_share(good[place[order[table.wanted[order]]]])
   return {
       "slo_attainment_low": found.low,
       "slo_attainment_high": found.high,

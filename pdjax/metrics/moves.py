@@ -28,6 +28,8 @@ class Moves:
   keeps all pages."""
   moved_bytes: np.ndarray
   """What arrived; 0 of a transfer that failed or never ended."""
+  pages: np.ndarray
+  """That arrived, likewise; counted with the first of their layers."""
 
   def __len__(self) -> int:
     return len(self.source)
@@ -66,6 +68,8 @@ def read_moves(log: Log) -> Moves:
   move = _which(begun["transfer"], over["transfer"])
   end_ns[move] = over["written_ps"] // 1000
   moved_bytes[move] = np.where(over["failure"] == "", over["moved_bytes"], 0)
+  pages = np.where(moved_bytes, begun["end_page"] - begun["first_page"], 0)
+  pages[[bool(layer) for layer in begun["first_layer"]]] = 0
   end_ns[end_ns < 0] = log.end_ps // 1000
   sent_ns = np.where(sent_ns < 0, end_ns, sent_ns)
   requests, request = np.unique(begun["request"], return_inverse=True)
@@ -73,7 +77,7 @@ def read_moves(log: Log) -> Moves:
   np.maximum.at(last_ns, request, end_ns)
   return Moves(
       begun["source"], begun["target"], begin_ns, gathered_ns, sent_ns, end_ns,
-      last_ns[request], moved_bytes,
+      last_ns[request], moved_bytes, pages,
   )
 
 

@@ -32,7 +32,8 @@ def notes(
 
 
 def _unsteady(table: RequestTable) -> list[str]:
-  ttft_ns = np.ma.compressed(table["ttft_ns"])
+  order = np.argsort(table["arrival_ns"], kind="stable")
+  ttft_ns = np.ma.compressed(table["ttft_ns"][order])
   if len(ttft_ns) < LEAST_REQUESTS or mser5(ttft_ns) is not None:
     return []
   return ["MSER-5 finds no steady part of the TTFTs in the window"]

@@ -21,6 +21,7 @@ from pdjax.metrics.attribution import Attribution, attribution
 from pdjax.metrics.breakdown import breakdown, prefill_ends
 from pdjax.metrics.interference import interference_ns
 from pdjax.metrics.journal import Journal, read_journal
+from pdjax.metrics.reuse import reuse
 from pdjax.metrics.steps import StepTotals, step_totals
 from pdjax.metrics.timed import Timed
 from pdjax.metrics.tokens import Lives, Tokens, nulls, read_lives, read_tokens
@@ -203,7 +204,7 @@ def _basic(
       "preemptions": _drops(journal, 0),
       "restarts": _drops(journal, 1),
       "recomputed_tokens": _recomputed(lives, rows),
-      "reused_tokens": lives.reused_tokens[first],
+      **reuse(journal, tokens.output_tokens, lives.reused_tokens[first]),
       "prefilled_tokens": np.bincount(
           journal.members.row, journal.members.chunk_tokens, rows
       ).astype(np.int64),
@@ -336,7 +337,7 @@ _ORDER = (
     "transfer_wait_ns", "transfer_ns", "queue_decode_ns", "decode_ns",
     "preempted_ns", "hidden_transfer_ns", *(f"{name}_ns" for name in WAITS),
     "interference_ns", "preemptions", "restarts", "recomputed_tokens",
-    "prefilled_tokens",
-    "reused_tokens",
+    "prefilled_tokens", "reused_tokens", "spared_tokens", "repeated_tokens",
+    "session", "turn",
 )
 """Columns of a table and of `requests.parquet`, which adds `workers`."""

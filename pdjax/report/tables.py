@@ -66,6 +66,18 @@ _BREAKDOWN = (
     _Column("end to", "end", "mean_e2el_ms", width=9),
 )
 
+_REUSE = (
+    _Column("found,%", "on P", "prefix_hit_rate", 100, 8),
+    _Column("found,%", "on D", "handoff_prefix_hit_rate", 100, 8),
+    _Column("KV,GB", "moved", "transferred_bytes", 1e-9, 8, True),
+    _Column("KV,GB", "spared", "spared_bytes", 1e-9, 8, True),
+    _Column("prompt tokens", "asked", "total_input_tokens", 1e-3, 10, True),
+    _Column("prompt tokens", "computed", "prefill_tokens", 1e-3, 10, True),
+    _Column(
+        "prompt tokens", "repeated,k", "repeated_tokens", 1e-3, 11, True
+    ),
+)
+
 
 def comparison(runs: Sequence[ReportedRun]) -> str:
   """Blocks of latencies and time parts, measured runs first.
@@ -103,6 +115,19 @@ def breakdown_table(runs: Sequence[ReportedRun]) -> str:
   return _table(runs, _BREAKDOWN)
 
 
+def reuse_table(runs: Sequence[ReportedRun]) -> str:
+  """What prefix caches found, and what it saved; nothing where none was on and
+  there was no conversation to remember. `on P` is where prompts are computed,
+  on C too."""
+  if not any(
+      run.summary.get("reused_tokens") or run.summary.get("spared_tokens")
+      or run.summary.get("conversations")
+      for run in runs
+  ):
+    return ""
+  return "Prefixes found again\n" + _table(runs, _REUSE)
+
+
 def _block(given: Sequence[ReportedRun]) -> str:
   short, shared = labels.shortened([run.label for run in given])
   runs = [
@@ -115,6 +140,7 @@ def _block(given: Sequence[ReportedRun]) -> str:
       "\n".join(line for part in noise(runs).splitlines()
                 for line in wrapped(part)),
       "Where the time of a request went, mean ms\n" + breakdown_table(runs),
+      reuse_table(runs),
       "\n".join([*_sentences(runs, "flags", "!"),
                  *_sentences(runs, "notes", "-")]),
   ]

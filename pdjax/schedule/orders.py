@@ -59,15 +59,20 @@ def _reserve(world: World, command: ev.Reserve) -> ev.Reserve | None:
   worker.outstanding_tokens += progress.target_tokens
   world.admission.unblock(progress)
   world.touched.add(worker.id)
+  found_tokens = len(shared) * worker.spec.page_tokens
   if queued:
-    cached_tokens = len(shared) * worker.spec.page_tokens
-    _admit(worker, progress, cached_tokens)
+    _admit(worker, progress, found_tokens)
+    cached_tokens, spared_tokens = found_tokens, 0
   else:
-    cached_tokens = 0
     _keep_place(world, worker, progress, len(shared))
-  if cached_tokens == command.cached_tokens:
+    cached_tokens, spared_tokens = 0, found_tokens
+  if (command.cached_tokens, command.spared_tokens) == (
+      cached_tokens, spared_tokens
+  ):
     return None
-  return ev.Reserve(progress.id, worker.id, command.pages, cached_tokens)
+  return ev.Reserve(
+      progress.id, worker.id, command.pages, cached_tokens, spared_tokens
+  )
 
 
 def _keep_place(

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from pdjax.config import WHOLE_PROMPT_TOKENS, pages_for
 from pdjax.events import Step
+from pdjax.pagenames import PageNames
 from pdjax.pages import PageAllocator
-from pdjax.prefixcache import PageNames, PrefixCache
+from pdjax.prefixcache import PrefixCache
 from pdjax.request import Progress, Request
 
 

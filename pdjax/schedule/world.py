@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from pdjax.events import Log, Transfer
-from pdjax.prefixcache import PageNames
+from pdjax.pagenames import PageNames
 from pdjax.request import Progress, Request, State
 from pdjax.schedule import orders, outcomes
 from pdjax.schedule.admission import Admission
@@ -153,6 +153,8 @@ class World:
 
   def close(self, progress: Progress, state: State) -> None:
     """Ends a request as soon as no step and no transfer of it is under way."""
+    if progress.fate is None and state is not State.FINISHED:
+      self.names.part(progress.request)
     progress.fate = state
     if progress.busy:
       self.doomed.add(progress.id)

@@ -22,6 +22,7 @@ from pdjax.workload import (
   conditions,
   lengths,
   patience,
+  sessions,
   timing,
   traces,
 )
@@ -159,7 +160,9 @@ def _synthetic(workload: config.Workload) -> Workload:
     workload = dataclasses.replace(
         workload, prompt=preset.prompt, output=preset.output
     )
-  arrival_ps = _arrivals(workload, workload.num_requests or SYNTHETIC_REQUESTS)
+  arrival_ps, session = _arriving(
+      workload, workload.num_requests or SYNTHETIC_REQUESTS
+  )
   count = len(arrival_ps)
   prompt, output = (
       lengths.draw(law, count, rng_of(workload, stream))
@@ -171,9 +174,19 @@ def _synthetic(workload: config.Workload) -> Workload:
       arrival_ps=arrival_ps,
       prompt_tokens=prompt.tokens,
       output_tokens=output.tokens,
+      session=session,
   )
   source = conditions.of_synthetic(workload, prompt, output)
   return _declared(workload, columns, source)
+
+
+def _arriving(
+    workload: config.Workload, count: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+  """Times, and the conversation of each request where there are any."""
+  if workload.turns is None:
+    return _arrivals(workload, count), None
+  return sessions.arriving(workload, count, _arrivals)
 
 
 def _arrivals(
@@ -218,6 +231,8 @@ def _declared(
 ) -> Workload:
   """Cuts lengths, declares them, and writes down what was done."""
   columns = long.cut(workload.max_prompt_tokens, workload.max_output_tokens)
+  if columns.session is not None:
+    columns = sessions.continued(workload, long)
   declared = columns.output_tokens
   if workload.max_tokens is not None:
     declared = np.full(len(columns), workload.max_tokens, dtype=np.int64)
@@ -258,6 +273,8 @@ def _requests(
       declared.tolist(),
       columns.prefix_ids or ((),) * len(columns),
       deadlines_ps,
+      (None,) * len(columns) if columns.session is None
+      else columns.session.tolist(),
       strict=True,
   )
   return tuple(
@@ -269,8 +286,10 @@ def _requests(
           prefix_ids=prefix_ids,
           prefix_block_tokens=columns.prefix_block_tokens if prefix_ids else 0,
           deadline_ps=deadline_ps,
+          session=session,
       )
       for id, (
-          arrival_ps, prompt_tokens, max_tokens, prefix_ids, deadline_ps
+          arrival_ps, prompt_tokens, max_tokens, prefix_ids, deadline_ps,
+          session,
       ) in enumerate(rows)
   )

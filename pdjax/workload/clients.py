@@ -4,11 +4,14 @@
 `Users` send their next request some time after their last one ended: a closed
 loop when there is a fixed number of them, a semi-open one when they come by
 themselves and leave after some requests (Schroeder, Wierman, Harchol-Balter,
-"Open versus closed: a cautionary tale", NSDI 2006). `Steady` watches over
-either until every request of the measured window has ended, and hangs up on
+"Open versus closed: a cautionary tale", NSDI 2006). `Conversations` begin at
+fixed times too, and their turns wait for each other. `Steady` watches over any
+of them until every request of the measured window has ended, and hangs up on
 the others then.
 
-Request numbers follow the order of arrival. Units: `_ps` integer picoseconds.
+Request numbers follow the order of arrival, of conversations that of their
+beginnings: all turns of one, then those of the next. Units: `_ps` integer
+picoseconds.
 """
 
 import dataclasses
@@ -94,6 +97,68 @@ class Users:
     return Arrived(at_ps, request.arriving_at(at_ps))
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Pauses:
+  """Of people in conversations, drawn beforehand."""
+
+  think_ps: tuple[int, ...]
+  """After each request, by number, until the next turn."""
+
+
+class Conversations:
+  """Requests that continue each other, a turn at a time.
+
+  A conversation begins at the time in its first request. Each next turn comes
+  some time after the one before has ended, whatever has become of that: so all
+  rivals are asked the same. `requests` are by number, and a conversation's
+  turns are next to each other.
+  """
+
+  def __init__(self, requests: Sequence[Request], pauses: Pauses):
+    self._requests, self._think_ps = requests, pauses.think_ps
+    self._sending = [
+        (request.arrival_ps, request.id)
+        for request in requests
+        if not self._continues(request.id)
+    ]
+    heapq.heapify(self._sending)
+    self._present: set[int] = set()
+    self._due = self._next()
+
+  def due(self) -> Arrived | None:
+    return self._due
+
+  def take(self) -> None:
+    _, id = heapq.heappop(self._sending)
+    self._present.add(id)
+    self._due = self._next()
+
+  def ended(self, request: int, at_ps: int) -> None:
+    """The first time counts, as of `Users`."""
+    if request in self._present and self._continues(request + 1):
+      at_ps += self._think_ps[request]
+      heapq.heappush(self._sending, (at_ps, request + 1))
+      self._due = self._next()
+    self._present.discard(request)
+
+  def _next(self) -> Arrived | None:
+    if not self._sending:
+      return None
+    at_ps, id = self._sending[0]
+    return Arrived(at_ps, self._requests[id].arriving_at(at_ps))
+
+  def _continues(self, id: int) -> bool:
+    """Whether there is a request of this number that continues the last."""
+    if not 0 < id < len(self._requests):
+      return False
+    return continues(self._requests[id - 1], self._requests[id])
+
+
+def continues(last: Request, request: Request) -> bool:
+  """Whether two requests with successive numbers are of one conversation."""
+  return request.session is not None and last.session == request.session
+
+
 class Steady:
   """Goes on until every measured request has ended, then ends the rest."""
 
@@ -139,13 +204,15 @@ class Steady:
 
 def clients_of(
     requests: Sequence[Request],
-    behaviour: Behaviour | None = None,
+    behaviour: Behaviour | Pauses | None = None,
     window: Window | None = None,
     cancel_after_ps: Mapping[int, int] = NOBODY,
 ) -> Clients:
   """Who sends `requests`, at the start of a run."""
   everyone: Clients = Open(requests)
-  if behaviour is not None:
+  if isinstance(behaviour, Pauses):
+    everyone = Conversations(requests, behaviour)
+  elif behaviour is not None:
     everyone = Users(requests, behaviour)
   if cancel_after_ps or any(r.deadline_ps is not None for r in requests):
     everyone = Impatient(everyone, cancel_after_ps)

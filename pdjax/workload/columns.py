@@ -25,6 +25,9 @@ class Columns:
   """From arrival until the client gives up, 0 if never; None if none does."""
   deadline_after_ps: np.ndarray | None = None
   """From arrival to the deadline, 0 without; None if none has one."""
+  session: np.ndarray | None = None
+  """The conversation that each is a turn of, one after another; `prompt_tokens`
+  are then what a turn adds. None if none is."""
 
   def __len__(self) -> int:
     return self.arrival_ps.size
@@ -32,7 +35,7 @@ class Columns:
   def part(self, first: int, count: int | None) -> "Columns":
     """`count` requests from `first` on; time starts anew at its first."""
     rows = slice(first, None if count is None else first + count)
-    return self._at(np.arange(len(self))[rows])._from_its_first()
+    return self.at(np.arange(len(self))[rows])._from_its_first()
 
   def before(self, end_ps: int) -> "Columns":
     """The requests that arrive before `end_ps`."""
@@ -54,9 +57,9 @@ class Columns:
     late_ps = self.arrival_ps + rng.integers(most_ps, size=len(self))
     order = np.argsort(late_ps, kind="stable")
     late = dataclasses.replace(self, arrival_ps=late_ps)
-    return late._at(order)._from_its_first()
+    return late.at(order)._from_its_first()
 
-  def _at(self, places: np.ndarray) -> "Columns":
+  def at(self, places: np.ndarray) -> "Columns":
     """The requests at these places, in their order."""
     return dataclasses.replace(
         self,
@@ -67,6 +70,7 @@ class Columns:
         if self.prefix_ids else (),
         cancel_after_ps=_at(self.cancel_after_ps, places),
         deadline_after_ps=_at(self.deadline_after_ps, places),
+        session=_at(self.session, places),
     )
 
   def _from_its_first(self) -> "Columns":

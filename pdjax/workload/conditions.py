@@ -67,7 +67,8 @@ def of_rules(
       "time_scale": workload.time_scale,
       "length_scale": workload.length_scale,
       "prefix_block_tokens": columns.prefix_block_tokens,
-      "cuts": _cuts(workload, long),
+      "turns": _turns(workload, columns),
+      "cuts": _cuts(workload, long, columns),
       "max_tokens": _max_tokens(workload, columns),
       "stop": workload.stop,
       "stop_rule": _stop_rule(workload, columns),
@@ -86,6 +87,22 @@ def _users(workload: config.Workload) -> dict | None:
   else:
     return None
   return who | {"think_time_s": workload.think_time_s}
+
+
+def _turns(workload: config.Workload, columns: Columns) -> dict | None:
+  """Of conversations; None where every request stands alone."""
+  if workload.turns is None or columns.session is None:
+    return None
+  return {
+      "kind": workload.turns.kind,
+      "conversations": int(np.unique(columns.session).size),
+      "mean": len(columns) / int(np.unique(columns.session).size),
+      "think_time_s": workload.think_time_s,
+      "rule": (
+          "the next turn comes after the last has ended, however it ended; the"
+          " answer of one that did not finish is replaced by other tokens"
+      ),
+  }
 
 
 def _window(workload: config.Workload) -> dict | None:
@@ -153,16 +170,21 @@ def _times(workload: config.Workload, columns: Columns) -> list[str]:
   ]
 
 
-def _cuts(workload: config.Workload, long: Columns) -> dict:
+def _cuts(
+    workload: config.Workload, long: Columns, columns: Columns
+) -> dict:
   pairs = {
       "max_prompt_tokens": (workload.max_prompt_tokens, long.prompt_tokens),
       "max_output_tokens": (workload.max_output_tokens, long.output_tokens),
   }
-  return {
+  cuts = {
       name: {"limit": limit, "requests_cut": int((tokens > limit).sum())}
       for name, (limit, tokens) in pairs.items()
       if limit is not None
   }
+  if workload.turns is not None and "max_prompt_tokens" in cuts:
+    cuts["max_prompt_tokens"]["turns_left_out"] = len(long) - len(columns)
+  return cuts
 
 
 def _max_tokens(workload: config.Workload, columns: Columns) -> dict:

@@ -88,17 +88,18 @@ def _arrival(workload: config.Workload) -> Iterator[str]:
 
 def _of_each_law(
     check: Callable[[str, config.Lengths], Iterable[str]]
-) -> tuple[Check, Check]:
-  """The check asked about prompts and about answers that are drawn."""
+) -> tuple[Check, ...]:
+  """The check asked about prompts, answers and turns that are drawn."""
 
   def of(name: str) -> Check:
     def checked(workload: config.Workload) -> Iterator[str]:
-      if workload.kind == "synthetic":
-        yield from check(f"workload.{name}", getattr(workload, name))
+      law = getattr(workload, name)
+      if workload.kind == "synthetic" and law is not None:
+        yield from check(f"workload.{name}", law)
 
     return checked
 
-  return of("prompt"), of("output")
+  return of("prompt"), of("output"), of("turns")
 
 
 def _mean(name: str, lengths: config.Lengths) -> Iterator[str]:
@@ -149,6 +150,14 @@ def _preset(workload: config.Workload) -> Iterator[str]:
     yield (
         f"workload.lengths={shown(name)}: no such preset; allowed:"
         f" {', '.join(PRESETS)}{near(name, PRESETS)}"
+    )
+
+
+def _turns(workload: config.Workload) -> Iterator[str]:
+  if workload.turns is not None and workload.stop == "eos":
+    yield (
+        "workload.stop='eos': an answer is part of the next turn's prompt"
+        " (workload.turns), so its length must be known; use 'forced_length'"
     )
 
 
@@ -225,6 +234,7 @@ CHECKS: tuple[Check, ...] = (
     *_of_each_law(_high),
     *_of_each_law(_values),
     _preset,
+    _turns,
     _part,
     _blocks,
     _protocol,

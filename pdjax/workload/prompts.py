@@ -17,6 +17,7 @@ import numpy as np
 
 from pdjax.config import ConfigError
 from pdjax.request import Request
+from pdjax.workload.clients import continues
 from pdjax.workload.workload import Workload
 
 Encode = Callable[[str], list[int]]
@@ -35,7 +36,10 @@ def token_ids(
   """Each request's prompt, int32 of exactly `prompt_tokens`.
 
   Requests that name the same block of their prefix get the same tokens there;
-  all other tokens are a request's own. The same arguments give the same ids.
+  all other tokens are a request's own. A turn of a conversation begins with the
+  prompt before it; where that one's answer belongs it has tokens of its own,
+  which the answer replaces once it is known. The same arguments give the same
+  ids.
 
   Args:
     workload: whose requests need prompts.
@@ -53,7 +57,15 @@ def token_ids(
   else:
     draw = _windows(_encoded(encode, vocab_size), rng)
   blocks: dict[tuple[int, int], np.ndarray] = {}
-  return [_prompt(request, blocks, draw) for request in workload.requests]
+  said: list[np.ndarray] = []
+  for request in workload.requests:
+    turn = request.id and continues(workload.requests[request.id - 1], request)
+    if turn:
+      before, own = said[-1], request.prompt_tokens - said[-1].size
+      said.append(np.concatenate([before, draw(own)]))
+    else:
+      said.append(_prompt(request, blocks, draw))
+  return said
 
 
 @functools.cache

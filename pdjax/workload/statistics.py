@@ -3,12 +3,14 @@
 Units: `_s` seconds, `_tokens` tokens, shares from 0 to 1.
 """
 
+import itertools
 from collections.abc import Iterable
 
 import numpy as np
 
 from pdjax.request import Request
 from pdjax.workload.arrivals import PS_PER_S
+from pdjax.workload.clients import continues
 from pdjax.workload.workload import Workload
 
 
@@ -17,7 +19,7 @@ def describe(workload: Workload) -> dict:
 
   `rate_per_s` counts the gaps between the first and the last arrival.
   `prefix_reuse_share` is the share of prompt tokens that a cache without
-  limits would hold when their request arrives.
+  limits would hold when their request arrives, every turn before it served.
   """
   requests = workload.requests
   arrivals_ps = [request.arrival_ps for request in requests]
@@ -30,7 +32,9 @@ def describe(workload: Workload) -> dict:
       "rate_per_s": rate,
       "prompt_tokens": _spread(prompt_tokens),
       "output_tokens": _spread(workload.output_tokens),
-      "prefix_reuse_share": _reused_tokens(requests) / sum(prompt_tokens),
+      "prefix_reuse_share": (
+          _reused_tokens(requests) + _continued_tokens(workload)
+      ) / sum(prompt_tokens),
   }
 
 
@@ -62,3 +66,14 @@ def _reused_tokens(requests: Iterable[Request]) -> int:
     reused += known * request.prefix_block_tokens
     seen.update(ids)
   return reused
+
+
+def _continued_tokens(workload: Workload) -> int:
+  """Tokens of the prompts and answers before, of turns; the last token of an
+  answer is never fed to the model."""
+  requests, answers = workload.requests, workload.output_tokens
+  return sum(
+      last.prompt_tokens + answers[last.id] - 1
+      for last, request in itertools.pairwise(requests)
+      if continues(last, request)
+  )

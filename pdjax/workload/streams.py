@@ -20,6 +20,7 @@ class Stream(enum.IntEnum):
   STAYING = 4
   JITTER = 5
   CANCELLING = 6
+  TURNS = 7
 
 
 def rng_of(workload: config.Workload, stream: Stream) -> np.random.Generator:

@@ -11,7 +11,7 @@ from pdjax import config
 from pdjax.reads import arrival_of
 from pdjax.workload import arrivals
 from pdjax.workload.arrivals import PS_PER_S
-from pdjax.workload.clients import Behaviour
+from pdjax.workload.clients import Behaviour, Pauses
 from pdjax.workload.streams import Stream, rng_of
 
 
@@ -46,8 +46,13 @@ def drawn_until(
   return times_ps[: np.searchsorted(times_ps, end_ps)]
 
 
-def behaviour_of(workload: config.Workload, count: int) -> Behaviour | None:
-  """What users do around `count` requests; None where there are no users."""
+def behaviour_of(
+    workload: config.Workload, count: int
+) -> Behaviour | Pauses | None:
+  """What users do around `count` requests; None where none waits for another.
+  """
+  if workload.turns is not None:
+    return Pauses(think_ps=_pauses_ps(workload, count))
   match arrival_of(workload):
     case "closed":
       first_ps = arrivals.all_at_once(workload.concurrency or 1)
@@ -62,10 +67,15 @@ def behaviour_of(workload: config.Workload, count: int) -> Behaviour | None:
       stays = rng_of(workload, Stream.STAYING).random(count) >= leaving
     case _:
       return None
-  pauses = rng_of(workload, Stream.THINKING).standard_exponential(count)
-  think_ps = np.rint(pauses * workload.think_time_s * PS_PER_S)
   return Behaviour(
       first_ps=tuple(first_ps.tolist()),
-      think_ps=tuple(think_ps.astype(np.int64).tolist()),
+      think_ps=_pauses_ps(workload, count),
       stays=tuple(stays.tolist()),
   )
+
+
+def _pauses_ps(workload: config.Workload, count: int) -> tuple[int, ...]:
+  """After each of `count` requests."""
+  pauses = rng_of(workload, Stream.THINKING).standard_exponential(count)
+  think_ps = np.rint(pauses * workload.think_time_s * PS_PER_S)
+  return tuple(think_ps.astype(np.int64).tolist())

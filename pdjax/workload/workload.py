@@ -15,7 +15,7 @@ import numpy as np
 from pdjax.clients import Clients
 from pdjax.request import Request
 from pdjax.window import Window
-from pdjax.workload.clients import NOBODY, Behaviour, clients_of
+from pdjax.workload.clients import NOBODY, Behaviour, Pauses, clients_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,8 +31,9 @@ class Workload:
   """True answer lengths by id. An upper bound only where `stop` is `eos`."""
   conditions: dict
   """What the workload is, fit for JSON: source, scales, cuts, rules, notes."""
-  behaviour: Behaviour | None = None
-  """Of users whose next request waits for their last; None: times are fixed."""
+  behaviour: Behaviour | Pauses | None = None
+  """Of users whose next request waits for their last, or of people in
+  conversations; None: times are fixed."""
   window: Window | None = None
   """What is measured; None: all of it."""
   cancel_after_ps: Mapping[int, int] = dataclasses.field(default_factory=dict)
@@ -76,7 +77,7 @@ class Workload:
 def content_sha256(
     requests: Sequence[Request],
     output_tokens: Sequence[int],
-    behaviour: Behaviour | None = None,
+    behaviour: Behaviour | Pauses | None = None,
     cancel_after_ps: Mapping[int, int] = NOBODY,
 ) -> str:
   """Hash of all that is asked and when, and of the truth; nothing else."""
@@ -97,8 +98,10 @@ def content_sha256(
   deadlines = [
       (r.id, r.deadline_ps) for r in requests if r.deadline_ps is not None
   ]
+  sessions = [(r.id, r.session) for r in requests if r.session is not None]
   for name, limits in (
       ("deadline", deadlines), ("cancel", sorted(cancel_after_ps.items())),
+      ("session", sessions),
   ):
     if limits:
       digest.update(name.encode() + np.array(limits, dtype="<i8").tobytes())
