@@ -91,6 +91,18 @@ def test_what_a_workload_reads():
   }
 
 
+def test_who_has_conversations():
+  turns = {"turns": {"mean": 3}, "think_time_s": 1.0}
+  assert vain({"workload": {"rate": 2.0, **turns}}) == set()
+  for other in (
+      {"kind": "azure"}, {"arrival": "closed"}, {"arrival": "semi_open"}
+  ):
+    assert "workload.turns.mean" in vain({"workload": {**other, **turns}})
+  assert vain({"workload": {"think_time_s": 1.0}}) == {"workload.think_time_s"}
+  empirical = {"kind": "empirical", "values": (2, 3), "mean": 4}
+  assert vain({"workload": {"turns": empirical}}) == {"workload.turns.mean"}
+
+
 @pytest.mark.parametrize(
     ("workload", "drawn"),
     [
@@ -104,6 +116,11 @@ def test_what_a_workload_reads():
         ({"arrival": "all_at_once", "prompt": {"kind": "lognormal"}}, True),
         ({"arrival": "all_at_once", "lengths": "humaneval"}, True),
         ({"arrival": "all_at_once"}, False),
+        ({"arrival": "all_at_once", "turns": {"mean": 3}}, False),
+        ({"arrival": "all_at_once", "turns": {"mean": 3},
+          "think_time_s": 1.0}, True),
+        ({"arrival": "all_at_once",
+          "turns": {"kind": "empirical", "values": (1, 2)}}, True),
     ],
 )
 def test_a_seed_is_read_where_something_is_drawn(workload, drawn):

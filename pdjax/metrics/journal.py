@@ -124,9 +124,6 @@ class Journal:
   mishaps: Mishaps
   reuses: Marks
   """Admissions that found a prefix cached; `flag` is its tokens."""
-  handoffs: Marks
-  """The last transfer of each row that has one; `flag` is the tokens that its
-  target had already."""
   transfer_starts: Marks
   transfer_ends: Marks
   """`flag` is 1 where the bytes arrived; paired with the starts. Transfers of
@@ -161,7 +158,6 @@ def read_journal(log: ev.Log) -> Journal:
       moves=read_moves(log),
       mishaps=read_mishaps(log),
       reuses=_reuses(log.columns(ev.Reserve), requests),
-      handoffs=_handoffs(log, requests),
       transfer_starts=starts,
       transfer_ends=ends,
       refusals=_refusals(log, requests),
@@ -187,27 +183,6 @@ def _requests(arrived: Columns) -> Requests:
 def _reuses(reserve: Columns, requests: Requests) -> Marks:
   tokens = reserve["cached_tokens"]
   return Marks.read(reserve, requests, tokens)[tokens > 0]
-
-
-def _handoffs(log: ev.Log, requests: Requests) -> Marks:
-  reserve, begun = log.columns(ev.Reserve), log.columns(ev.Transfer)
-  transfers = Marks.read(begun, requests)
-  last = np.flatnonzero(np.diff(
-      transfers.row[order := np.argsort(transfers.row, kind="stable")],
-      append=-1,
-  ))
-  transfers, target = transfers[order[last]], begun["target"][order[last]]
-  kept = Marks.read(reserve, requests, reserve["spared_tokens"])
-  keys = _at_worker(kept, reserve["worker"])
-  by_key = np.argsort(keys)
-  at = np.searchsorted(keys[by_key], _at_worker(transfers, target)) - 1
-  spared_tokens = kept.flag[by_key[at]]
-  return dataclasses.replace(transfers, flag=spared_tokens)
-
-
-def _at_worker(marks: Marks, worker: np.ndarray) -> np.ndarray:
-  """One integer in the order of row, worker and place."""
-  return (marks.row << 10 | worker) << 40 | marks.place
 
 
 def _refusals(log: ev.Log, requests: Requests) -> Marks:

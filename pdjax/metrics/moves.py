@@ -4,10 +4,17 @@ Units: `_ns` integer nanoseconds, `_bytes` bytes.
 """
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
-from pdjax.events import Log, Transfer, TransferEnded, TransferProgressed
+from pdjax.events import (
+  Log,
+  Reserve,
+  Transfer,
+  TransferEnded,
+  TransferProgressed,
+)
 from pdjax.metrics.spans import Spans
 
 
@@ -15,6 +22,7 @@ from pdjax.metrics.spans import Spans
 class Moves:
   """A transfer each, in order of start."""
 
+  request: np.ndarray
   source: np.ndarray
   target: np.ndarray
   begin_ns: np.ndarray
@@ -30,6 +38,8 @@ class Moves:
   """What arrived; 0 of a transfer that failed or never ended."""
   pages: np.ndarray
   """That arrived, likewise; counted with the first of their layers."""
+  spared_tokens: np.ndarray
+  """Of the same hand-off, those that the target had already."""
 
   def __len__(self) -> int:
     return len(self.source)
@@ -76,9 +86,34 @@ def read_moves(log: Log) -> Moves:
   last_ns = np.zeros(len(requests), np.int64)
   np.maximum.at(last_ns, request, end_ns)
   return Moves(
-      begun["source"], begun["target"], begin_ns, gathered_ns, sent_ns, end_ns,
+      begun["request"], begun["source"], begun["target"], begin_ns,
+      gathered_ns, sent_ns, end_ns,
       last_ns[request], moved_bytes, pages,
+      _spared_tokens(log, begun),
   )
+
+
+def _spared_tokens(log: Log, begun: dict[str, Any]) -> np.ndarray:
+  """What each target had when it last kept a place for the request."""
+  kept = log.columns(Reserve)
+  keys = _at_worker(kept, kept["worker"])
+  order = np.argsort(keys)
+  # A first key of nobody: without a place kept there is nothing spared.
+  keys = np.append(-_PLACES, keys[order])
+  spared_tokens = np.append(0, kept["spared_tokens"][order])
+  wanted = _at_worker(begun, begun["target"])
+  at = np.searchsorted(keys, wanted) - 1
+  same = keys[at] // _PLACES == wanted // _PLACES
+  return np.where(same, spared_tokens[at], 0)
+
+
+_PLACES = 1 << 32
+"""More than a log has entries."""
+
+
+def _at_worker(columns: dict[str, Any], worker: np.ndarray) -> np.ndarray:
+  """One integer in the order of request, worker and place."""
+  return (columns["request"] << 10 | worker) * _PLACES + columns["place"]
 
 
 def _which(started: np.ndarray, transfer: np.ndarray) -> np.ndarray:

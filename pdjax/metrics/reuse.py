@@ -25,7 +25,8 @@ def reuse(
   opens = (np.diff(session, prepend=-1) != 0) | (session < 0)
   turn = row - np.maximum.accumulate(np.where(opens, row, 0)) + 1
   spared_tokens = np.zeros(rows, np.int64)
-  spared_tokens[journal.handoffs.row] = journal.handoffs.flag
+  moves = journal.moves  # Of several hand-offs the last one counts.
+  spared_tokens[journal.requests.rows(moves.request)] = moves.spared_tokens
   known_tokens = np.where(opens, 0, np.roll(_said(journal, output_tokens), 1))
   repeated_tokens = np.maximum(known_tokens - reused_tokens, 0)
   return {

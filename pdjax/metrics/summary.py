@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pdjax import config
-from pdjax.metrics import attribution, mishaps
+from pdjax.metrics import attribution, found, mishaps
 from pdjax.metrics.anchors import ANCHORS
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.certainty import bounds
@@ -73,7 +73,7 @@ def summarize(
   summary |= _mean_parts(table)
   summary |= _steps(table)
   summary |= _lost_prefill(table)
-  summary |= _reuse(table, run)
+  summary |= found.figures(table, run.cluster.page_tokens)
   summary |= attribution.figures(table.attribution)
   summary |= mishaps.figures(table.journal.mishaps)
   summary |= facts.known() | _cost_of_tokens(summary, facts)
@@ -101,30 +101,6 @@ def _counts(table: RequestTable) -> dict[str, int | float | None]:
       "preemptions": int(table["preemptions"].sum()),
       "restarts": int(table["restarts"].sum()),
       "recomputed_tokens": int(table["recomputed_tokens"].sum()),
-  }
-
-
-def _reuse(
-    table: RequestTable, run: config.Run
-) -> dict[str, int | float | None]:
-  """What prefix caches found: where prompts were computed, and where they were
-  handed off to."""
-  handed = ~np.ma.getmaskarray(table["kv_landed_ns"])
-  prompt_tokens, reused = table["prompt_tokens"], table["reused_tokens"]
-  spared_tokens = int(table["spared_tokens"][handed].sum())
-  moves = table.journal.moves
-  moved_tokens = int(moves.pages.sum()) * run.cluster.page_tokens
-  token_bytes = _ratio(int(moves.moved_bytes.sum()), moved_tokens)
-  return {
-      "conversations": len(np.unique(np.ma.compressed(table["session"]))),
-      "reused_tokens": int(reused.sum()),
-      "prefix_hit_rate": _ratio(int(reused.sum()), int(prompt_tokens.sum())),
-      "spared_tokens": spared_tokens,
-      "spared_bytes": round((token_bytes or 0) * spared_tokens),
-      "handoff_prefix_hit_rate": _ratio(
-          spared_tokens, int(prompt_tokens[handed].sum())
-      ),
-      "repeated_tokens": int(table["repeated_tokens"].sum()),
   }
 
 

@@ -253,6 +253,8 @@ WORKLOAD = [
     ("max_tokens", 64),
     ("deadline_s", 2.0),
     ("lengths", "humaneval"),
+    ("turns", Lengths(mean=3)),
+    ("turns", Lengths(kind="empirical", values=(1, 5))),
 ]
 TRACE = [
     ("skip_requests", 5),
@@ -286,6 +288,7 @@ WINDOW = Workload(protocol="steady", rate=4.0)
         (LOOP, "stay_probability", 0.9),
         (dataclasses.replace(LOOP, arrival="closed", concurrency=2),
          "concurrency", 3),
+        (dataclasses.replace(BASE, turns=Lengths(mean=3)), "think_time_s", 1.0),
         (WINDOW, "duration_s", 30.0),
         (WINDOW, "warmup_s", 1.0),
     ],

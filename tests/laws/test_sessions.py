@@ -153,11 +153,7 @@ KINDS = ("chunked", "vllm_v1", "disaggregated", "pages of chunks",
 @pytest.mark.parametrize("kind", KINDS)
 def test_pages_that_are_found_hold_what_was_said(kind):
   """Also after a turn that its client gave up, at any state of it."""
-  run = run_config(
-      kind, prefix_cache=True, kv_tokens=4000, **(
-          {"local_prompt_tokens": 30} if kind == "conditional" else {}
-      )
-  )
+  run = run_config(kind, prefix_cache=True, kv_tokens=4000)
   found = 0
   for after_us in (None, 1, 500, 20_000, 100_000, 150_000, 190_000):
     cancels = {1: after_us * 10**6} if after_us else {}
