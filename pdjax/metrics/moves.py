@@ -37,7 +37,7 @@ class Moves:
   moved_bytes: np.ndarray
   """What arrived; 0 of a transfer that failed or never ended."""
   pages: np.ndarray
-  """That arrived, likewise; counted with the first of their layers."""
+  """That arrived, likewise."""
   spared_tokens: np.ndarray
   """Of the same hand-off, those that the target had already."""
 
@@ -79,7 +79,6 @@ def read_moves(log: Log) -> Moves:
   end_ns[move] = over["written_ps"] // 1000
   moved_bytes[move] = np.where(over["failure"] == "", over["moved_bytes"], 0)
   pages = np.where(moved_bytes, begun["end_page"] - begun["first_page"], 0)
-  pages[[bool(layer) for layer in begun["first_layer"]]] = 0
   end_ns[end_ns < 0] = log.end_ps // 1000
   sent_ns = np.where(sent_ns < 0, end_ns, sent_ns)
   requests, request = np.unique(begun["request"], return_inverse=True)
