@@ -12,6 +12,9 @@ from pdjax.report.study import Design, Study
 
 _MOST = 24
 """Bars; more are in the table."""
+_MISSED = "missed"
+"""Beside the label of a design that did not keep the SLO at the one rate; in
+words, since colour, hatch and outline mean other things."""
 _SEARCHED = (
     "the search, above, has each rival's: of the rates that it happened to try"
     " another number would come out"
@@ -46,12 +49,16 @@ def chart(
   what = "highest rate that kept the SLO" if study.under_load else (
       "good requests over the whole run"
   )
+  missed = [not one.kept and not study.under_load for one in shown]
   panel = Panel(
       x=Axis(label=f"{what} (requests/s/chip)", low=0), marks=bars,
-      y=Axis(label="", names=tuple(one.design.label for one in shown)),
+      y=Axis(label="", names=tuple(
+          f"{one.design.label} ({_MISSED})" if wrong else one.design.label
+          for one, wrong in zip(shown, missed, strict=True)
+      )),
   )
   return dataclasses.replace(
-      head, panels=(panel,), notes=tuple(_notes(study, found))
+      head, panels=(panel,), notes=tuple(_notes(study, found, any(missed)))
   )
 
 
@@ -66,8 +73,15 @@ def _bar(row: int, one: Goodput, styles: Mapping[str, int]) -> Bars:
   )
 
 
-def _notes(study: Study, found: Sequence[Goodput]) -> list[str]:
+def _notes(
+    study: Study, found: Sequence[Goodput], missed: bool
+) -> list[str]:
   notes = []
+  if missed:
+    notes.append(
+        f"({_MISSED}): at this rate the design did not keep the SLO; its bar"
+        " counts the requests that did all the same."
+    )
   if study.under_load:
     notes.append(
         "A line reaches to the lowest rate that missed the SLO; without one"
