@@ -200,6 +200,12 @@ def test_what_is_said_in_vain(base, hits, unread):
 def test_runs_with_other_faults_have_another_contract():
   run = reads.resolved(schema.run_from_tree(SPLIT))
   broken = dataclasses.replace(run, faults=Faults(drop_share=0.1))
-  one, other = (conditions(each, {}) for each in (run, broken))
+  given_up = Faults(drop_share=0.1, recovery="fail")
+  failing = dataclasses.replace(run, faults=given_up)
+  one, other, third = (
+      conditions(each, {}) for each in (run, broken, failing)
+  )
   assert comparable(one, other) == ["faults"]
   assert one["contract"]["faults"] is None
+  assert comparable(other, third) == []  # what is done about it is compared
+  assert third["design"]["recovery"]["recovery"] == "fail"

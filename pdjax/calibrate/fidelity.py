@@ -12,6 +12,7 @@ from typing import Any
 
 from pdjax.config import Run
 from pdjax.events import Arrived, Log
+from pdjax.faults import plan_of
 from pdjax.metrics.requests import RequestTable, request_table
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import world_of
@@ -52,7 +53,7 @@ def simulate_again(
     link: Link,
     pool_pages: Sequence[int],
 ) -> Log:
-  """Serves a measured log's requests on the virtual clock."""
+  """Serves a measured log's requests on the virtual clock, faults and all."""
   table = request_table(log)
   requests = [
       entry.request for _, entry in log if isinstance(entry, Arrived)
@@ -65,6 +66,8 @@ def simulate_again(
       [cost] * workers,
       [link] * workers,
       dispatch_ahead=run.engine.dispatch_ahead,
+      plan=plan_of(run.faults, workers),
+      verify=bool(run.strategy.transfer and run.strategy.transfer.verify),
   )
   return serve(policy_for(run), backend, world_of(run, pool_pages))
 

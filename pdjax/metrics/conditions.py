@@ -127,11 +127,24 @@ def _prefix_cache(strategy: config.Strategy) -> str:
   return on if strategy.prefix_cache else "off"
 
 
+_RECOVERY = ("recovery", "retries", "backoff_s", "wait_s")
+"""What of `faults` the scheduler decides."""
+
+
 def _faults(run: config.Run) -> dict[str, Any] | None:
-  """What goes wrong on purpose, and how requests recover."""
+  """What goes wrong on purpose; how requests recover is part of the design."""
   if not run.faults.anything:
     return None
-  return _lists(dataclasses.asdict(run.faults))
+  fields = _lists(dataclasses.asdict(run.faults))
+  return {
+      name: value for name, value in fields.items() if name not in _RECOVERY
+  }
+
+
+def _recovery(run: config.Run) -> dict[str, Any] | None:
+  if not run.faults.anything:
+    return None
+  return {name: getattr(run.faults, name) for name in _RECOVERY}
 
 
 def _lists(value: Any) -> Any:
@@ -205,6 +218,7 @@ def _design(run: config.Run) -> dict[str, Any]:
       "transfer": (
           dataclasses.asdict(strategy.transfer) if strategy.transfer else None
       ),
+      "recovery": _recovery(run),
       "page_tokens": cluster.page_tokens,
       "reserve_pages": cluster.reserve_pages,
       "hbm_utilization": cluster.hbm_utilization,

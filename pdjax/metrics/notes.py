@@ -52,12 +52,19 @@ def _cut(summary: Mapping[str, Any]) -> Iterator[str]:
 def _broken(summary: Mapping[str, Any]) -> Iterator[str]:
   """What went wrong on purpose."""
   harms = {kind: summary[f"transfers_{kind}"] for kind in HARMS}
-  told = [f"{count} transfers {kind}" for kind, count in harms.items() if count]
+  told = [
+      f"{_many(count, 'transfer')} {kind}"
+      for kind, count in harms.items() if count
+  ]
   if lost := summary["workers_lost"]:
     away_s = summary["worker_lost_s"]
-    told.append(f"{lost} workers lost for {away_s:.3g} s in all")
+    told.append(f"{_many(lost, 'worker')} lost for {away_s:.3g} s in all")
   if told:
     yield f"faults: {', '.join(told)}"
+
+
+def _many(count: int, what: str) -> str:
+  return f"{count} {what}{'s' if count != 1 else ''}"
 
 
 def _refused(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -71,3 +71,67 @@ def _assert_report_opens(page, folder):
     shown = {name for name, widths in seen["figures"] if widths}
     assert {"latency_cdf", "breakdown", "gantt", "workload"} <= shown
     assert seen["up"] == sorted(seen["up"])
+
+
+BREAKS = '''"""A rule in whose run the thread of a worker dies."""
+
+from pdjax.engine.replica import Replica
+from pdjax.schedule.batching import Continuous
+
+
+def rule():
+  Replica.decode = fails
+  return Continuous()
+
+
+def fails(self, feed, rows):
+  raise FloatingPointError("lost a bit")
+'''
+LOSES = '''"""Does a run survive its worker?"""
+
+
+def get_config():
+  return {
+      "backend.kind": "jax",
+      "model": {"preset": "tiny", "dtype": "float32"},
+      "cluster": {"host_devices": 1, "kv_tokens": 512},
+      "workload": {
+          "rate": 50.0,
+          "num_requests": 3,
+          "prompt": {"mean": 20},
+          "output": {"mean": 4},
+      },
+      "faults.events": ({
+          "kind": "worker_lost", "request": 1, "state": "decode",
+          "down_s": 0.05,
+      },),
+      "sweep": {"cases": (
+          {"name": "lost", "strategy.kind": "continuous"},
+          {"name": "broken", "strategy.kind": "breaks:rule"},
+      )},
+  }
+'''
+
+
+def test_a_lost_worker_is_no_failure_and_a_dead_thread_is_one_line(
+    command, folder, monkeypatch
+):
+  monkeypatch.setenv("PDJAX_CACHE", str(folder / "cache"))
+  (folder / "x.py").write_text(LOSES)
+  (folder / "breaks.py").write_text(BREAKS)
+  status, out, errors = command()
+  assert status == 1
+  lines = [line for line in (out + "\n".join(errors)).splitlines()
+           if "lost a bit" in line and "FAILED" in line]
+  assert lines and all(
+      "EngineError: worker 0 failed: FloatingPointError: lost a bit" in line
+      for line in lines
+  )
+  (row,) = json.loads((folder / "results/x/summary.json").read_text())
+  assert row["completed"] == 3 and row["workers_lost"] == 1
+  assert row["compiles_in_window"] == row["pages_leaked"] == 0
+  assert row["restarts"] >= 1 and row["lost_share[C]"] > 0
+  assert row["verified_tokens"] == row["verified_tokens_equal"] == 12
+  conditions = folder / "results/x" / row["run"] / "conditions.json"
+  contract = json.loads(conditions.read_text())["contract"]
+  assert contract["faults"]["events"][0]["kind"] == "worker_lost"

@@ -27,8 +27,8 @@ from tests.engine.engine_session import run_of, serve_on
 
 REQUESTS = 2000
 GAP_PS = 4 * 10**9
-GROWTH_MB = 64.0
-"""Of the last three quarters of the run: a leak of 45 KB a request would show;
+GROWTH_MB = 20.0
+"""Of the last three quarters of the run: a leak of 14 KB a request would show;
 what is kept of every request (its log, its tokens) takes a few."""
 FAULTS = Faults(
     drop_share=0.0125, delay_share=0.0125, corrupt_share=0.0125,

@@ -188,7 +188,7 @@ def test_checksums_find_what_is_damaged():
   assert any("damaged pages" in line for line in found[False]["flags"])
   assert found[True]["undetected_corruptions"] == 0
   assert found[True]["failed_transfers"] == 1
-  assert "faults: 1 transfers corrupted" in found[True]["notes"]
+  assert "faults: 1 transfer corrupted" in found[True]["notes"]
 
 
 @pytest.mark.parametrize(("kind", "path", "value"), COLOCATED + HANDED_OFF)
