@@ -41,6 +41,10 @@ def kv_write(
   Where cells might come up twice, XLA's GPU compiler stores each bfloat16 by a
   compare-and-swap of the word around it. Only sentinels' do, which nobody
   reads; told that none does, it stores.
+
+  Of a lone token XLA's CPU compiler makes no loop but an update that it fuses
+  into what reads the cache, once for each reader, and copies the cache for
+  each. So that token is written twice.
   """
   new_T2KH = reference.of_cells(kv_P2KCH, k_TKH, v_TKH)
 
@@ -49,9 +53,14 @@ def kv_write(
         new_T2KH, unique_indices=unique
     )
 
+  def put_in_a_loop(kv_P2KCH, *written):
+    if page_T.shape[0] == 1:
+      written = [jnp.concatenate([x, x]) for x in written]
+    return put(kv_P2KCH, *written)
+
   return jax.lax.platform_dependent(
       kv_P2KCH, new_T2KH, page_T, cell_T,
-      cuda=functools.partial(put, unique=True), default=put,
+      cuda=functools.partial(put, unique=True), cpu=put_in_a_loop, default=put,
   )
 
 

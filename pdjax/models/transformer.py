@@ -1,8 +1,8 @@
 """A Llama-like decoder over a paged cache, in flax nnx.
 
 The model owns weights and nothing else: keys and values live in a pool that
-the caller passes in and gets back. The layers are stacked and scanned, with
-the pool in the carry, where XLA updates it in place.
+the caller passes in and gets back. It goes through the layers from one to the
+next, and XLA updates it in place.
 
 Architecture: Llama 2 (arXiv 2307.09288) with grouped-query attention; rotary
 embedding in the rotate-half form (arXiv 2104.09864). A spec may add what its
@@ -24,8 +24,9 @@ from jax.sharding import Mesh
 from pdjax import kv, ops
 from pdjax import mesh as meshes
 from pdjax.models import declared
-from pdjax.models.layers import Block, causal_attention, rms_norm, rope_tables
+from pdjax.models.layers import causal_attention, rms_norm, rope_tables
 from pdjax.models.spec import ModelSpec
+from pdjax.models.stack import Stack
 from pdjax.models.weight import Source
 
 
@@ -54,9 +55,7 @@ class Transformer(nnx.Module):
         for name, weight in declared.outer(spec).items()
     }
     self.embed_VD = outer["embed"]
-    self.blocks = Block(
-        spec, mesh, lambda weight: source(weight.stacked(spec.num_layers))
-    )
+    self.stack = Stack(spec, mesh, source)
     self.norm_D = outer["norm"]
     if not spec.tie_word_embeddings:
       self.head_VD = outer["head"]
@@ -72,20 +71,17 @@ class Transformer(nnx.Module):
     rope = rope_tables(batch.position_T, self.spec)
     # All layers' pages as one long pool: layer l's page p is page l * P + p.
     kv_P2KCH = self._pinned(pool_LP2KCH.reshape(L * P, *pool_LP2KCH.shape[2:]))
-    graph, layers = nnx.split(self.blocks)
 
-    def layer(carry, xs):
+    def layer(block, number, carry):
       x_TD, kv_P2KCH = carry
-      weights, first_page = xs
       attend = functools.partial(
-          self._attention, batch, first_page, kv_P2KCH
+          self._attention, batch, P * number, kv_P2KCH
       )
-      x_TD, kv_P2KCH = nnx.merge(graph, weights)(x_TD, rope, attend)
-      return (x_TD, self._pinned(kv_P2KCH)), None
+      x_TD, kv_P2KCH = block(x_TD, rope, attend)
+      return x_TD, self._pinned(kv_P2KCH)
 
-    x_TD = self._embed(batch.token_T)
-    (x_TD, kv_P2KCH), _ = jax.lax.scan(
-        layer, (x_TD, kv_P2KCH), (layers, P * jnp.arange(L, dtype=jnp.int32))
+    x_TD, kv_P2KCH = self.stack.through(
+        layer, (self._embed(batch.token_T), kv_P2KCH)
     )
     pool = kv_P2KCH.reshape(pool_LP2KCH.shape)
     pool = jax.lax.with_sharding_constraint(pool, kv.pool_sharding(self.mesh))
@@ -94,15 +90,13 @@ class Transformer(nnx.Module):
   def plain(self, token_T: jax.Array) -> jax.Array:
     """One sequence from its first token, without a cache: logits_TV."""
     rope = rope_tables(jnp.arange(token_T.shape[0]), self.spec)
-    graph, layers = nnx.split(self.blocks)
     attend = functools.partial(
         causal_attention, window=self.spec.sliding_window
     )
-
-    def layer(x_TD, weights):
-      return nnx.merge(graph, weights)(x_TD, rope, attend)
-
-    x_TD, _ = jax.lax.scan(layer, self._embed(token_T), layers)
+    x_TD = self.stack.through(
+        lambda block, number, x_TD: block(x_TD, rope, attend)[0],
+        self._embed(token_T),
+    )
     return self._logits(x_TD)
 
   def _attention(self, batch, first_page, kv_P2KCH, *qkv):
