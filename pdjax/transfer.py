@@ -18,6 +18,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from pdjax import tracks
+from pdjax.marks import marked
+
 Put = Callable[[Any, Any], Any]
 """(arrays, their shardings on another mesh) -> the arrays there."""
 
@@ -34,6 +37,8 @@ class Shipment:
   """Called when the pages are off the source's pool."""
   sent: Callable[[Any], None]
   """Called with the array once it is whole on the target mesh."""
+  track: str = "link"
+  """Name of the link in a JAX trace."""
 
 
 class Mover:
@@ -71,8 +76,10 @@ class Mover:
   def _carry(self, shipment: Shipment) -> None:
     jax.block_until_ready(shipment.staging)
     shipment.gathered()
-    arrived = self._put(shipment.staging, shipment.sharding)
-    shipment.sent(jax.block_until_ready(arrived))
+    with marked(shipment.track, tracks.SEND):
+      arrived = self._put(shipment.staging, shipment.sharding)
+      jax.block_until_ready(arrived)
+    shipment.sent(arrived)
 
 
 def checksums(pages_LM2KCH: jax.Array, heads: int) -> jax.Array:

@@ -17,7 +17,7 @@ TELLS = {"unknown", "fieldtypes", "inputfile", "userscode"}
 """What says in words what is wrong with a value, a file, a user's code."""
 BASE = {
     "config", "layout", "request", "entry", "segments", "eventcolumns",
-    "events", "clients", "window", "faults",
+    "events", "clients", "window", "tracks", "faults",
     *TELLS,
 }
 SIZES = {"dtypes", "models.spec", "models.presets", "models.sizes", "memory"}
@@ -42,6 +42,8 @@ ALLOWED: dict[str, set[str]] = {
     "events": {"entry", "eventcolumns", "request", "segments"},
     "clients": {"events"},
     "window": {"config"},
+    "tracks": {"config"},
+    "marks": {"tracks"},
     "faults": {"config", "events", "request"},
     "unknown": set(),
     "fieldtypes": {"unknown"},
@@ -91,11 +93,11 @@ ALLOWED: dict[str, set[str]] = {
         "config", "kv", "mesh", "ops", "models.rope", "models.spec",
         "models.presets", *TELLS, *MODEL_FILES,
     },
-    "transfer": {"config", "kv", "mesh"},
+    "transfer": {"config", "kv", "mesh", "marks", "tracks"},
     "rounded": {"kv", "mesh", "ops"},
     "engine": {
         *BASE, *SIZES, *POOLS, "schedule", "workload", "mesh", "ops", "kv",
-        "models", "transfer", "rounded",
+        "models", "marks", "transfer", "rounded",
     },
     "aot": {
         *BASE, *SIZES, "schema", "fieldtypes", "schedule", "workload", "mesh",
@@ -110,8 +112,8 @@ ALLOWED: dict[str, set[str]] = {
 
 JAX_FREE = {
     "config", "layout", "dtypes", "request", "entry", "segments", "events",
-    "clients", "window", "faults", "eventcolumns", "eventfile", *TELLS,
-    "schema",
+    "clients", "window", "tracks", "faults", "eventcolumns", "eventfile",
+    *TELLS, "schema",
     "literals", "reads", "ranges", "checks", *POOLS, "models.rope",
     "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",
@@ -225,7 +227,7 @@ def test_command_line_loads_no_jax():
       f"pdjax.{name}"
       for name in SOURCES
       if part_of(name) == "cli"
-      and name not in ("cli.measured", "cli.calibrating")
+      and name not in ("cli.measured", "cli.profiled", "cli.calibrating")
   ]
   code = f"import sys, {', '.join(modules)}; sys.exit('jax' in sys.modules)"
   done = subprocess.run(

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pdjax import schema
+from pdjax import schema, tracks
 from pdjax.cli.plant import Plant, plant_of
 from pdjax.cli.uncollected import uncollected
 from pdjax.cli.watch import Watch
 from pdjax.config import ConfigError, Run
-from pdjax.events import Log
+from pdjax.events import Log, StepEnded
 from pdjax.metrics.provenance import now, provenance
 from pdjax.metrics.requests import RequestTable, table_of, write_requests
 from pdjax.schedule.loop import serve
@@ -50,7 +50,14 @@ class LawBroken(RuntimeError):
   """A run ended in a state that no correct run ends in."""
 
 
-def run_cell(run: Run, folder: Path, progress: Say) -> None:
+def profile_cell(run: Run, folder: Path, progress: Say) -> None:
+  """As `run_cell`, and a JAX trace of a few steps of it (`profiled`)."""
+  run_cell(run, folder, progress, traced=True)
+
+
+def run_cell(
+    run: Run, folder: Path, progress: Say, *, traced: bool = False
+) -> None:
   """Serves the run's workload and writes `files_of(run)` into `folder`.
 
   Raises:
@@ -70,6 +77,8 @@ def run_cell(run: Run, folder: Path, progress: Say) -> None:
         started=started_at, folder=folder, devices=plant.devices
     )
     _write(run, workload, plant, log, folder)
+    if traced:
+      plant.profile(folder, len(log.of(StepEnded)))
     jsonfile.write(
         folder / "provenance.json", made_by | {"costs": list(plant.costs())}
     )
@@ -140,7 +149,7 @@ def _write(
 
 
 def _write_trace(run: Run, plant: Plant, log: Log, folder: Path) -> None:
-  names = activity.worker_names(run)
+  names = tracks.worker_names(run)
   world = world_of(run, plant.pool_pages)
   perfetto.write(
       folder / perfetto.FILE, activity.activity_of(log, names),

@@ -35,6 +35,9 @@ Runs one experiment: every cell of a config's sweep, then the comparison.
   --rerun                  runs also the cells that are done
   --retry_failed           runs also the cells that would fail again
   --fail_fast              stops at the first cell that fails
+  --profile                also leaves a JAX trace of a few steps in the folder
+                           of each run, which must be on real devices. Cells
+                           that are done have none made: add --rerun
   --order=ORDER            given or shuffled (default: measured cells shuffled,
                            so that drift of the machine is no trend)
   --shard=I/N              runs the I-th of N shares of the cells, I from 1 to N
@@ -58,8 +61,8 @@ that are done are not run again. After a mistake nothing has been written.
 """, "all cells done", {1: "a cell failed"})
 
 _SWITCHES = (
-    "rerun", "retry_failed", "fail_fast", "print_commands", "dry_run",
-    "print_config", "list_configs", "selftest_generator", "help",
+    "rerun", "retry_failed", "fail_fast", "profile", "print_commands",
+    "dry_run", "print_config", "list_configs", "selftest_generator", "help",
 )
 _NAMES = (
     "config", "sweep", "seeds", "sample", "where", "only", "output_dir",
@@ -98,6 +101,7 @@ class Flags:
   rerun: bool = False
   retry_failed: bool = False
   fail_fast: bool = False
+  profile: bool = False
   print_commands: bool = False
   dry_run: bool = False
   selftest_generator: bool = False

@@ -36,5 +36,7 @@ def do(job: dict[str, Any]) -> None:
       cells=Cells((cell,), 0), store=Store(Path(job["store"])), question="",
       then=None,
   )
-  flags = Flags(rerun=job["rerun"], retry_failed=True)
+  flags = Flags(
+      rerun=job["rerun"], retry_failed=True, profile=job["profile"]
+  )
   Work(part, (cell,), flags, lambda text: print(text, flush=True)).run()

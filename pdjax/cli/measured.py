@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pdjax.cli.plant import Plant, held
+from pdjax.cli.profiled import profile
 from pdjax.cli.watch import Throttle
 from pdjax.config import Run, TransferPlan
 from pdjax.engine import capacity
@@ -65,6 +66,11 @@ def measured(
   def examine() -> tuple[Facts, dict[str, Any]]:
     return _examine(run, workload, backend, progress)
 
+  def traced(folder: Path, step_runs: int) -> None:
+    progress("serving again for a JAX trace")
+    backend.reset(workload, prompts)
+    profile(run, backend, folder, step_runs)
+
   return Plant(
       backend=backend,
       pool_pages=pool_pages,
@@ -80,6 +86,7 @@ def measured(
       devices=[found["device_kind"]] * found["devices_used"],
       examine=examine,
       write=lambda folder: _write_tokens(backend, folder / "tokens.parquet"),
+      profile=traced,
       close=backend.close,
   )
 

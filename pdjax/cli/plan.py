@@ -61,6 +61,8 @@ def plan(flags: Flags, errors: list[str]) -> list[Part]:
   errors += _reads_errors(experiments)
   errors += _unfit_flags(experiments, flags)
   errors += launchers.mistakes(flags.launcher, flags.launcher_options)
+  if flags.profile:
+    errors += _untraceable([cell for cells in spreads for cell in cells])
   output = Path(flags.output_dir)
   if reason := temporary.refusal(output):
     errors.append(f"--output_dir={output}: {reason}")
@@ -128,6 +130,18 @@ def _unfit_flags(
       " they cannot be chosen beforehand"
       for name, value in given.items()
       if value and searched
+  ]
+
+
+def _untraceable(cells: list[Cell]) -> list[str]:
+  """A line if there are cells without steps that JAX could trace."""
+  simulated = [cell for cell in cells if cell.run.backend.kind != "jax"]
+  if not simulated:
+    return []
+  return [
+      f"--profile: {len(simulated)} of {len(cells)} cells are simulated, such"
+      f" as {simulated[0].label!r}; a JAX trace is of steps on real devices:"
+      " choose those with --only, or set backend.kind=jax"
   ]
 
 

@@ -33,6 +33,9 @@ class Plant:
   """After serving: what only the backend knows, and more of the summary."""
   write: Callable[[Path], None] = lambda folder: None
   """After serving: files of the backend's own."""
+  profile: Callable[[Path, int], None] = lambda folder, step_runs: None
+  """At last: a trace of a few steps of another run, of so many runs of steps.
+  On real devices alone."""
   close: Callable[[], None] = lambda: None
 
 

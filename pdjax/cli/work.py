@@ -81,8 +81,10 @@ class Work:
     if cells and self._flags.launcher != launchers.LOCAL:
       self._serve_elsewhere(cells)
       return
+    function = "profile_cell" if self._flags.profile else "run_cell"
     outcomes = launch.launch(
-        cells, self._begin, "pdjax.cli.cell:run_cell", self._tell, self._spares
+        cells, self._begin, f"pdjax.cli.cell:{function}", self._tell,
+        self._spares,
     )
     with contextlib.closing(outcomes):
       for outcome in outcomes:
@@ -124,6 +126,7 @@ class Work:
         "path": [os.path.abspath(path) for path in sys.path if path],
         "command": os.environ.get(provenance.COMMAND, ""),
         "rerun": self._flags.rerun,
+        "profile": self._flags.profile,
     }
 
   def _look(self, ended: remote.Ended) -> None:

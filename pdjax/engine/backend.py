@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import jax
 import numpy as np
 
-from pdjax import config, events
+from pdjax import config, events, tracks
 from pdjax.engine import capacity, compiles, conditions, outcomes, setup
 from pdjax.engine.agenda import Agenda
 from pdjax.engine.answers import Answers
@@ -100,8 +100,8 @@ class EngineBackend:
     self._clock = Clock()
     replicas = [replica for _, replica in settings]
     self._crew = Crew(
-        replicas, self._clock, run.engine.dispatch_ahead, put, self._stops,
-        tells=heard is not None,
+        replicas, tracks.worker_names(run), self._clock,
+        run.engine.dispatch_ahead, put, self._stops, tells=heard is not None,
     )
     self._controls: dict[int, RunControl] = {}
     self._strikes = Strikes(None, self._crew)

@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 
+from pdjax import tracks
 from pdjax.engine.clock import Clock
 from pdjax.engine.orders import (
     Broke,
@@ -38,6 +39,7 @@ class Crew:
 
   Args:
     replicas: one a worker, in order.
+    names: of the workers, as timelines have them.
     clock: of the run.
     ahead: `engine.dispatch_ahead`.
     put: moves arrays between meshes.
@@ -48,6 +50,7 @@ class Crew:
   def __init__(
       self,
       replicas: Sequence[Replica],
+      names: Sequence[str],
       clock: Clock,
       ahead: int,
       put: Put,
@@ -59,10 +62,12 @@ class Crew:
     self._closing = False
     self.workers = [
         Worker(
-            index, replica, clock, self._reports,
+            index, name, replica, clock, self._reports,
             functools.partial(self._ship, index), ahead, stops, tells,
         )
-        for index, replica in enumerate(replicas)
+        for index, (name, replica) in enumerate(
+            zip(names, replicas, strict=True)
+        )
     ]
 
   def next_report(self, timeout_s: float | None = None) -> Report | None:
@@ -149,7 +154,7 @@ class Crew:
     passage = Passage(order, sums, source, target, self._reports)
     shipment = Shipment(
         staging, target.replica.staging_for(staging), passage.gathered,
-        passage.sent,
+        passage.sent, tracks.of_link(source.name, target.name),
     )
     if order.harm and order.harm.delay_ps:
       later(order.harm.delay_ps / 1e12, lambda: self._mover.ship(shipment))

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from pdjax import tracks
 from pdjax.engine import packing
 from pdjax.engine.buckets import rung
 from pdjax.engine.clock import Clock
@@ -35,6 +36,7 @@ from pdjax.engine.orders import (
 from pdjax.engine.replica import Replica
 from pdjax.engine.steps import DecodeRun, Padding, PromptStep, Spoken
 from pdjax.engine.stopping import Stops
+from pdjax.marks import marked
 
 Errand = Callable[[Replica], None]
 Order = StepOrder | GatherOrder | ScatterOrder | Lose | Return | Errand
@@ -46,6 +48,7 @@ class Worker:
 
   Args:
     id: the worker's number.
+    name: its role and number, as timelines have it.
     replica: handed over; nobody else may use it from now on.
     clock: of the run.
     reports: where `RunOver`, `Landed`, `Ready` and `Broke` go.
@@ -58,6 +61,7 @@ class Worker:
   def __init__(
       self,
       id: int,
+      name: str,
       replica: Replica,
       clock: Clock,
       reports: "queue.SimpleQueue[Report]",
@@ -67,6 +71,7 @@ class Worker:
       tells: bool,
   ):
     self.id, self.replica, self.padding = id, replica, Padding()
+    self.name, self._track = name, tracks.of_worker(name)
     self._clock, self._reports = clock, reports
     self._ship, self._ahead = ship, ahead
     self._stops, self._tells = stops, tells
@@ -77,7 +82,7 @@ class Worker:
     self.life = 0
     """Likewise, as the scheduler has been told."""
     self._thread = threading.Thread(
-        target=self._main, name=f"worker {id}", daemon=True
+        target=self._main, name=self._track, daemon=True
     )
     self._thread.start()
 
@@ -127,10 +132,12 @@ class Worker:
         self._lost = False
         self._reports.put(There(self.id))
       case GatherOrder():
-        page_M = self._padded(order.pages)
-        self._ship(order, *self.replica.gather(page_M))
+        with marked(self._track, tracks.GATHER, transfer=order.transfer):
+          page_M = self._padded(order.pages)
+          self._ship(order, *self.replica.gather(page_M))
       case ScatterOrder():
-        self._scatter(order)
+        with marked(self._track, tracks.SCATTER, transfer=order.transfer):
+          self._scatter(order)
       case None:
         self._closing = True
       case _:
@@ -148,8 +155,12 @@ class Worker:
       self._move_pages()
 
     kind = PromptStep if order.chunks else DecodeRun
-    step = kind(order, self.replica, self.padding, self._stops)
-    made = tuple(step.execute(self._ahead, landed))
+    span = tracks.of_steps(
+        prefill=bool(order.chunks), decode=bool(order.decodes)
+    )
+    with marked(self._track, span, run=order.run, decodes=len(order.decodes)):
+      step = kind(order, self.replica, self.padding, self._stops)
+      made = tuple(step.execute(self._ahead, landed))
     self._reports.put(
         RunOver(self.id, order.run, started_ps, tuple(ends_ps), made)
     )

@@ -34,7 +34,7 @@ class Stack(nnx.Module):
 
   def __init__(self, spec: ModelSpec, mesh: Mesh, source: Source):
     self.num_layers = spec.num_layers
-    self.apart = mesh.devices.flat[0].platform == "cpu"
+    self.apart = lie_apart(mesh)
     """Whether each layer's weights are arrays of their own."""
 
     def stacked(weight):
@@ -55,31 +55,37 @@ class Stack(nnx.Module):
   def through(self, layer: Layer[Carry], carry: Carry) -> Carry:
     """What the last layer leaves, each being given what the one before left."""
     if self.apart:
-      for number, block in enumerate(self.blocks):
-        carry = layer(block, jnp.int32(number), carry)
-      return carry
-    graph, weights = nnx.split(self.blocks)
+      graph, _ = nnx.split(self.blocks[0])
+    else:
+      graph, stacked = nnx.split(self.blocks)
 
-    def scanned(carry, xs):
+    def one(carry, xs):
       weights, number = xs
       return layer(nnx.merge(graph, weights), number, carry), None
 
-    numbers = jnp.arange(self.num_layers, dtype=jnp.int32)
-    return jax.lax.scan(scanned, carry, (weights, numbers))[0]
+    if not self.apart:
+      numbers = jnp.arange(self.num_layers, dtype=jnp.int32)
+      return jax.lax.scan(one, carry, (stacked, numbers))[0]
+    once = jax.jit(one)  # traced for the first layer alone
+    for number, block in enumerate(self.blocks):
+      carry, _ = once(carry, (nnx.split(block)[1], jnp.int32(number)))
+    return carry
+
+
+def lie_apart(mesh: Mesh) -> bool:
+  """Whether layers on that mesh have arrays of their own."""
+  return mesh.devices.flat[0].platform == "cpu"
 
 
 def _parts(stacked) -> list:
   """A stacked weight's layers, or their shapes where it is only a shape."""
-  where = _of_one(stacked.sharding)
+  where = stacked.sharding
+  if where is not None:  # layers are never split over devices
+    where = NamedSharding(where.mesh, PartitionSpec(*where.spec[1:]))
   if isinstance(stacked, jax.ShapeDtypeStruct):
     one = jax.ShapeDtypeStruct(stacked.shape[1:], stacked.dtype, sharding=where)
     return [one] * stacked.shape[0]
   return [_part(stacked, i, where) for i in range(stacked.shape[0])]
-
-
-def _of_one(sharding: NamedSharding) -> NamedSharding:
-  """How one layer lies; layers are never split over devices."""
-  return NamedSharding(sharding.mesh, PartitionSpec(*sharding.spec[1:]))
 
 
 @functools.partial(jax.jit, static_argnums=2)

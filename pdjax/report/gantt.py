@@ -58,7 +58,7 @@ def _stretch(activity: Activity) -> tuple[int, int]:
 
 def _rows(activity: Activity) -> list[str]:
   """Links stand between who sends and who receives."""
-  links = [f"link {activity.link_name(link)}" for link in activity.links]
+  links = [activity.link_track(link) for link in activity.links]
   receive = [name for name in activity.names if name[0] == "D"]
   send = [name for name in activity.names if name[0] != "D"]
   return [*send, *links, *receive]
@@ -71,7 +71,7 @@ def _marks(
   workers = {n: at[w] for n, w in enumerate(activity.names) if w in at}
   links = {
       link: at[name] for link in activity.links
-      if (name := f"link {activity.link_name(link)}") in at
+      if (name := activity.link_track(link)) in at
   }
   ran = [
       r for r in activity.ran

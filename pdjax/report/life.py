@@ -9,8 +9,9 @@ from pdjax.metrics.weighted import Weighted
 from pdjax.report.record import Record
 from pdjax.schedule.replay import Diverged
 from pdjax.schedule.setup import policy_of, world_of
-from pdjax.timeline.activity import Activity, activity_of, worker_names
+from pdjax.timeline.activity import Activity, activity_of
 from pdjax.timeline.gauges import Gauges, gauges_of
+from pdjax.tracks import worker_names
 from pdjax.userscode import users_code
 
 UNREAD = "no log can be read: it is gone, too long, or another version's"

@@ -10,8 +10,8 @@ Units: `_ns` integer nanoseconds from the start of the run.
 import dataclasses
 from collections.abc import Sequence
 
-from pdjax import config
 from pdjax import events as ev
+from pdjax import tracks
 from pdjax.segments import elapsed_ps
 
 
@@ -32,9 +32,9 @@ class Ran:
   @property
   def kind(self) -> str:
     """`prefill`, `decode`, or `mixed` where prompts ride along."""
-    if self.prefill and self.decode:
-      return "mixed"
-    return "prefill" if self.prefill else "decode"
+    return tracks.of_steps(
+        prefill=bool(self.prefill), decode=bool(self.decode)
+    )
 
   @property
   def prefill_tokens(self) -> int:
@@ -86,16 +86,9 @@ class Activity:
     """(source, target) of all transfers, each once."""
     return sorted({(move.source, move.target) for move in self.moved})
 
-  def link_name(self, link: tuple[int, int]) -> str:
+  def link_track(self, link: tuple[int, int]) -> str:
     source, target = link
-    return f"{self.names[source]} → {self.names[target]}"
-
-
-def worker_names(run: config.Run) -> tuple[str, ...]:
-  """Role and number of each worker, as pools say it at the start."""
-  pools = config.pools_of(run)
-  roles = [pool.role for pool in pools for _ in range(pool.count)]
-  return tuple(f"{role}{number}" for number, role in enumerate(roles))
+    return tracks.of_link(self.names[source], self.names[target])
 
 
 def activity_of(log: ev.Log, names: Sequence[str]) -> Activity:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pdjax import tracks
 from pdjax.timeline.activity import Activity, Moved, Ran
 from pdjax.timeline.gauges import GAUGES, Gauges
 
@@ -82,10 +83,9 @@ def _names(
     activity: Activity, link_pids: dict[tuple[int, int], int]
 ) -> Iterator[Event]:
   named = {
-      worker + 1: f"worker {name}" for worker, name in enumerate(activity.names)
-  } | {
-      pid: f"link {activity.link_name(link)}" for link, pid in link_pids.items()
-  }
+      worker + 1: tracks.of_worker(name)
+      for worker, name in enumerate(activity.names)
+  } | {pid: activity.link_track(link) for link, pid in link_pids.items()}
   for pid, name in named.items():
     yield _meta("process_name", pid, {"name": name})
     yield _meta("process_sort_index", pid, {"sort_index": pid})
@@ -120,11 +120,11 @@ def _transfer(move: Moved, pid: int, lane: int) -> Iterator[Event]:
       "request": move.request, "transfer": move.transfer,
       "bytes": move.moved_bytes, "failure": move.failure,
   }
-  yield _slice("transfer", pid, lane + 1, move.begin_ns, move.end_ns, args)
+  yield _slice(tracks.TRANSFER, pid, lane + 1, move.begin_ns, move.end_ns, args)
   if move.gathered_ns is None or move.sent_ns is None:
     return
   points = (move.begin_ns, move.gathered_ns, move.sent_ns, move.end_ns)
-  for place, name in enumerate(("gather", "send", "scatter")):
+  for place, name in enumerate(tracks.STAGES):
     yield _slice(name, pid, lane + 1, points[place], points[place + 1], {})
 
 

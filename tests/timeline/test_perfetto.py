@@ -12,13 +12,9 @@ from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.simulate.cluster import cluster_of
 from pdjax.timeline import perfetto
-from pdjax.timeline.activity import (
-  Activity,
-  Moved,
-  activity_of,
-  worker_names,
-)
+from pdjax.timeline.activity import Activity, Moved, activity_of
 from pdjax.timeline.gauges import gauges_of
+from pdjax.tracks import worker_names
 from pdjax.workload.build import build
 
 SPLIT = config.Run(
