@@ -14,7 +14,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
-from pdjax_kernels import pages
+from pdjax_kernels import pages, rows
 from pdjax_kernels.kv_write import reference
 from pdjax_kernels.paged_decode.reference import first_seen
 
@@ -22,8 +22,14 @@ _MASKED = -1e30
 """A finite score, so that a row with nothing to see makes no NaN."""
 
 _DECODE_BLOCK_TOKENS = 256
-_PREFILL_BLOCK_TOKENS = 512
+_PREFILL_BLOCK_TOKENS = 128
 """Context read at a time: few megabytes, which stay in a CPU's cache."""
+
+_DECODE_ROWS = 16
+_ROWS_BLOCK_TOKENS = 64
+"""On a CPU, sequences that are decoded together, and context of each that is
+read at a time: enough work for all cores in every operation. Sequences wait
+for the longest of their group, and contexts are rounded up to a block."""
 
 _QUERY_BLOCK = 128
 """Prompt tokens that attend together; rows of one request fill most blocks."""
@@ -80,7 +86,7 @@ def paged_decode(
   K = kv_P2KCH.shape[2]
   first_B = first_seen(length_B, first_B, window)
 
-  def attend(xs):
+  def alone(xs):
     q_KGH, page_M, first, length = xs
     seen_Q2 = jnp.full((N // K, 2), jnp.stack([first, length]))
     return _stream(
@@ -88,8 +94,18 @@ def paged_decode(
         _DECODE_BLOCK_TOKENS,
     )
 
+  def together(xs):
+    return rows.attend(
+        *xs, kv_P2KCH, scale=scale, soft_cap=soft_cap,
+        block_tokens=_ROWS_BLOCK_TOKENS,
+    )
+
   q_BKGH = q_BNH.reshape(B, K, N // K, H)
-  out_BKGH, lse_BKG = _each(attend, (q_BKGH, page_BM, first_B, length_B))
+  out_BKGH, lse_BKG = jax.lax.platform_dependent(
+      (q_BKGH, page_BM, first_B, length_B),
+      cpu=functools.partial(_in_groups, together, size=_DECODE_ROWS),
+      default=jax.vmap(alone),
+  )
   out_BNH = out_BKGH.reshape(B, N, H).astype(q_BNH.dtype)
   return out_BNH, lse_BKG.reshape(B, N)
 
@@ -128,6 +144,21 @@ def chunk_prefill(
   out = _each(attend, blocks)
   out_UNH, lse_UN = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:U], out)
   return out_UNH, lse_UN
+
+
+def _in_groups(attend, xs, *, size: int):
+  """`attend` of so many rows at a time; the last group is filled with 0."""
+  rows = xs[0].shape[0]
+  if rows <= size:
+    return attend(xs)
+  pad = -rows % size
+
+  def grouped(x):
+    x = jnp.pad(x, ((0, pad), *[(0, 0)] * (x.ndim - 1)))
+    return x.reshape(-1, size, *x.shape[1:])
+
+  out = jax.lax.map(attend, jax.tree.map(grouped, xs))
+  return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:rows], out)
 
 
 def _each(attend, xs):

@@ -37,6 +37,16 @@ def _compiled(model):
   return functools.partial(step, params)
 
 
+def stacked(model, name):
+  """A weight of all layers: array [L, ...]; `mlp.up_DF` and the like too."""
+  values = []
+  for block in model.stack.blocks:
+    *inside, last = name.split(".")
+    owner = functools.reduce(getattr, inside, block)
+    values.append(np.asarray(getattr(owner, last)[...]))
+  return np.stack(values)
+
+
 def forget():
   """Lets go of all models; the real one is half a gigabyte."""
   load.cache_clear()

@@ -1,6 +1,8 @@
 """Weights of Hugging Face folders: each in its place, each mistake a line."""
 
 
+import functools
+
 import gguf
 import jax
 import jax.numpy as jnp
@@ -51,27 +53,30 @@ def test_every_weight_in_its_place(tp, piece_bytes, tmp_path, monkeypatch):
   arrays = write_folder(tmp_path, shards=3)
   model = _load(tmp_path, tp)
 
-  def stacked(name):
-    return np.stack([arrays[f"model.layers.{i}.{name}"] for i in range(2)])
-
   def same(found, want):
     np.testing.assert_array_equal(found[...], want)
 
-  block, copies = model.blocks, max(1, tp // 2)
   same(model.embed_VD, arrays["model.embed_tokens.weight"])
   same(model.head_VD, arrays["lm_head.weight"])
-  q_LNHD = stacked("self_attn.q_proj.weight").reshape(2, 4, 8, 16)
-  same(block.q_DNH, q_LNHD.transpose(0, 3, 1, 2))
-  k_LKHD = stacked("self_attn.k_proj.weight").reshape(2, 2, 8, 16)
-  same(block.k_DKH, k_LKHD.transpose(0, 3, 1, 2).repeat(copies, 2))
-  o_LDNH = stacked("self_attn.o_proj.weight").reshape(2, 16, 4, 8)
-  same(block.o_NHD, o_LDNH.transpose(0, 2, 3, 1))
-  same(block.k_norm_H, stacked("self_attn.k_norm.weight"))
-  same(block.mlp.gate_DF, stacked("mlp.gate_proj.weight").swapaxes(1, 2))
-  same(block.mlp.down_FD, stacked("mlp.down_proj.weight").swapaxes(1, 2))
-  assert block.mlp.down_FD[...].sharding.shard_shape((2, 24, 16)) == (
-      2, 24 // tp, 16
-  )
+  copies = max(1, tp // 2)
+  for number, block in enumerate(model.stack.blocks):
+    own = functools.partial(_tensor, arrays, number)
+    q_NHD = own("self_attn.q_proj.weight").reshape(4, 8, 16)
+    same(block.q_DNH, q_NHD.transpose(2, 0, 1))
+    k_KHD = own("self_attn.k_proj.weight").reshape(2, 8, 16)
+    same(block.k_DKH, k_KHD.transpose(2, 0, 1).repeat(copies, 1))
+    o_DNH = own("self_attn.o_proj.weight").reshape(16, 4, 8)
+    same(block.o_NHD, o_DNH.transpose(1, 2, 0))
+    same(block.k_norm_H, own("self_attn.k_norm.weight"))
+    same(block.mlp.gate_DF, own("mlp.gate_proj.weight").T)
+    same(block.mlp.down_FD, own("mlp.down_proj.weight").T)
+    assert block.mlp.down_FD[...].sharding.shard_shape((24, 16)) == (
+        24 // tp, 16
+    )
+
+
+def _tensor(arrays, layer, name):
+  return arrays[f"model.layers.{layer}.{name}"]
 
 
 @pytest.mark.parametrize("stored, kept", [
@@ -92,9 +97,9 @@ def test_types_are_converted(stored, kept, dtype, tmp_path):
 def test_columns_are_read_a_few_rows_at_a_time(tmp_path, monkeypatch):
   monkeypatch.setattr(safetensors_file, "_READ_BYTES", 200)
   arrays = write_folder(tmp_path)
-  found = _load(tmp_path, tp=2).blocks.mlp.down_FD[...]
+  found = _load(tmp_path, tp=2).stack.blocks[1].mlp.down_FD[...]
   np.testing.assert_array_equal(
-      found[1], arrays["model.layers.1.mlp.down_proj.weight"].T
+      found, arrays["model.layers.1.mlp.down_proj.weight"].T
   )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from pdjax import kv
 from pdjax.models import presets, transformer
-from tests.models.paged_session import PagedSession, load
+from tests.models.paged_session import PagedSession, load, stacked
 
 TOKENS = np.random.default_rng(0).integers(0, 256, 45).tolist()
 ATOL = 1e-4
@@ -132,10 +132,11 @@ def test_pass_updates_the_pool_in_place():
 
 
 def test_devices_exchange_activations_only():
-  """All-reduces: embedding, attention, mlp. One gather, of the logits."""
+  """All-reduces: embedding, attention and mlp of both layers. One gather, of
+  the logits."""
   text = _compiled(PagedSession(load(tp=2))).as_text()
   found = re.findall(r" = (\S+) (all-\w+|collective-permute)\(", text)
-  assert sorted(what for _, what in found) == ["all-gather"] + 3 * [
+  assert sorted(what for _, what in found) == ["all-gather"] + 5 * [
       "all-reduce"
   ]
   (logits,) = (shape for shape, what in found if what == "all-gather")
@@ -152,11 +153,11 @@ def test_bfloat16_stays_near_float32(plain_TV):
 
 def _numpy_forward(model, spec, tokens):
   block = {
-      name: np.asarray(getattr(owner, name)[...], np.float64)
-      for owner, names in (
-          (model.blocks, ("attention_norm_D", "q_DNH", "k_DKH", "v_DKH",
-                          "o_NHD", "ffn_norm_D")),
-          (model.blocks.mlp, ("gate_DF", "up_DF", "down_FD")),
+      name: np.asarray(stacked(model, name), np.float64)
+      for names in (
+          ("attention_norm_D", "q_DNH", "k_DKH", "v_DKH", "o_NHD",
+           "ffn_norm_D"),
+          ("mlp.gate_DF", "mlp.up_DF", "mlp.down_FD"),
       )
       for name in names
   }

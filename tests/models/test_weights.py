@@ -30,9 +30,9 @@ def test_random_weights_do_not_depend_on_the_mesh(tp):
 
 
 def test_weights_are_split_as_declared():
-  block = load(tp=2).blocks
-  assert block.q_DNH[...].sharding.shard_shape((2, 64, 4, 16))[2] == 2
-  assert block.mlp.down_FD[...].sharding.shard_shape((2, 96, 64))[1] == 48
+  for block in load(tp=2).stack.blocks:
+    assert block.q_DNH[...].sharding.shard_shape((64, 4, 16))[1] == 2
+    assert block.mlp.down_FD[...].sharding.shard_shape((96, 64))[0] == 48
 
 
 def test_seed_and_name_change_the_numbers():
