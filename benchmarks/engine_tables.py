@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.peers import lines
+from benchmarks.traces import PRODUCTS
 
-OURS = "pdjax"
+OURS, FLOOR = "pdjax", "products"
 SMOKE = "SMOKE: a tiny model; nothing here is a measurement"
 
 
@@ -133,13 +134,53 @@ def _contenders(contenders: Sequence[dict[str, Any]]) -> str:
   )
 
 
+def gaps(
+    found: Sequence[lines.Line], smoke: bool
+) -> list[dict[str, Any]]:
+  """Rows of `gap_table`, asked of our engine and of the products alone."""
+  named = {line.entry.name: line for line in found}
+  if not {OURS, FLOOR} <= named.keys():
+    return []
+  prompt, context = (32, 16) if smoke else (512, 256)
+  rows = []
+  for batch in (0, 1) if smoke else (0, 1, 4, 8, 16):
+    what = f"decode {batch}" if batch else f"prefill {prompt}"
+    ours = named[OURS].ask(
+        "operators", batch=batch, prompt=context if batch else prompt
+    ).get("ms", {})
+    floor = named[FLOOR].ask(
+        "operators", rows=batch or prompt, head_rows=batch or 1
+    ).get("ms", {})
+    rows += _gap_rows(what, ours, floor)
+  return rows
+
+
+def _gap_rows(
+    what: str, ours: dict[str, float], floor: dict[str, float]
+) -> list[dict[str, Any]]:
+  """Products first, then what the floor does not have, then both sums."""
+  if PRODUCTS in ours:  # their names are lost
+    ours = ours | {PRODUCTS: sum(ours.get(n, 0) for n in (*floor, PRODUCTS))}
+    ours = {name: ms for name, ms in ours.items() if name not in floor}
+    floor = {PRODUCTS: sum(floor.values())}
+  names = [*floor, *(name for name in ours if name not in floor)]
+  rows = [(name, ours.get(name, 0.0), floor.get(name, 0.0)) for name in names]
+  rows.append(("all", sum(ours.values()), sum(floor.values())))
+  return [
+      {
+          "pass": what, "operator": name, "ours_ms": mine, "floor_ms": least,
+          "gap_ms": mine - least,
+      }
+      for name, mine, least in rows
+  ]
+
+
 def gap_table(gaps: Sequence[dict[str, Any]]) -> str:
   """Milliseconds a pass, operator by operator, ours and the products'."""
   return _table(
       ["pass", "operator", "ours ms", "products ms", "gap ms"],
       [[str(row[key]) for key in ("pass", "operator")] + [
-          "-" if row[key] is None else f"{row[key]:.2f}"
-          for key in ("ours_ms", "floor_ms", "gap_ms")
+          f"{row[key]:.2f}" for key in ("ours_ms", "floor_ms", "gap_ms")
       ] for row in gaps],
   )
 

@@ -11,6 +11,7 @@ SmolLM2-135M in float32 with random weights, contexts from 256 tokens on.
 
   --steps=24        decode steps a case
   --repeats=2       rounds; a case's figure is the median over all
+  --batches=1,4,8   sequences that decode together
   --markdown=FILE   the table as a page
   --smoke           a tiny model in seconds: nothing is measured
 """
@@ -81,10 +82,10 @@ def measured(folder: pathlib.Path, flags) -> Iterator[dict]:
   context = 16 if flags.smoke else 256
   for ahead in (0, 1):
     own = OwnEngine({
-        "folder": str(folder), "seqs": 8, "longest": 2 * context,
+        "folder": str(folder), "seqs": max(flags.batches), "longest": 2 * context,
         "ahead": ahead,
     })
-    cases = itertools.product(range(flags.repeats), (1, 4, 8), (True, False))
+    cases = itertools.product(range(flags.repeats), flags.batches, (True, False))
     for repeat, batch, runs in cases:
       policy = (lambda p: p) if runs else SingleSteps
       with traces.traced() as found:
@@ -133,11 +134,13 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
   )
   parser.add_argument("--steps", type=int)
   parser.add_argument("--repeats", type=int)
+  parser.add_argument("--batches", default="1,4,8")
   parser.add_argument("--markdown", type=pathlib.Path)
   parser.add_argument("--smoke", action="store_true")
   flags = parser.parse_args(argv)
   flags.steps = flags.steps or (6 if flags.smoke else 24)
   flags.repeats = flags.repeats or (1 if flags.smoke else 2)
+  flags.batches = [int(batch) for batch in flags.batches.split(",")]
   return flags
 
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import jax
 
+PRODUCTS = "products"
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Done:
@@ -81,17 +83,46 @@ def executions(
 def scope_of(program: str, scopes: Iterable[str]) -> Callable[[str], str]:
   """Says which `jax.named_scope` an operation of a program came from.
 
+  A product that XLA has rewritten has lost its path; it is of `PRODUCTS`.
+
   Args:
     program: the compiled program as text.
     scopes: names of scopes; the last one in an operation's path counts.
   """
-  wanted, found = set(scopes), {}
+  wanted = set(scopes)
+  dots = re.findall(r"%([\w.\-]+) = \S+ dot\(", program)
+  found = dict.fromkeys(dots, PRODUCTS)
   for name, path in re.findall(
       r"%([\w.\-]+) = .*metadata=\{[^}]*op_name=\"([^\"]*)\"", program
   ):
     inside = [part for part in path.split("/") if part in wanted]
-    found[name] = inside[-1] if inside else ""
+    found[name] = inside[-1] if inside else found.get(name, "")
   return lambda name: found.get(name, "")
+
+
+def shared_out(
+    found: Iterable[Done], kind_of: Callable[[str], str]
+) -> dict[str, float]:
+  """Nanoseconds by kind of operation; what runs at once shares the time.
+
+  So they add up to the time in which anything ran.
+
+  >>> ops = [Done("m", 0, "a", 0, 4), Done("m", 0, "b", 2, 6)]
+  >>> shared_out(ops, str.upper)
+  {'A': 3.0, 'B': 3.0}
+  """
+  ops = list(found)
+  turns = [(done.begin_ns, i) for i, done in enumerate(ops)]
+  turns += [(done.end_ns, i) for i, done in enumerate(ops)]
+  running: set[int] = set()
+  total: dict[str, float] = defaultdict(float)
+  before_ns = 0.0
+  for at_ns, i in sorted(turns):
+    for each in running:
+      total[kind_of(ops[each].name)] += (at_ns - before_ns) / len(running)
+    running ^= {i}
+    before_ns = at_ns
+  return dict(total)
 
 
 def loops(program: str) -> set[str]:

@@ -23,8 +23,8 @@ SMOLLM2 = dict(
 """SmolLM2-135M."""
 
 TINY = SMOLLM2 | dict(
-    hidden_size=64, num_hidden_layers=2, num_attention_heads=4,
-    num_key_value_heads=2, head_dim=16, intermediate_size=128, vocab_size=512,
+    hidden_size=128, num_hidden_layers=2, num_attention_heads=2,
+    num_key_value_heads=1, head_dim=64, intermediate_size=128, vocab_size=512,
     max_position_embeddings=1024,
 )
 

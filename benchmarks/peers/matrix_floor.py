@@ -68,10 +68,10 @@ class MatrixFloor:
     seconds = passes * pass_s + (output - 1) * step_s
     return {"seconds": seconds, "tokens": None}
 
-  def operators(self, batch: int) -> dict[str, Any]:
+  def operators(self, rows: int, head_rows: int) -> dict[str, Any]:
     """Milliseconds of each group of products by itself, median of five."""
     return {"ms": {
-        group: self._median(group, batch) * 1e3
+        group: self._median(group, head_rows if group == "head" else rows) * 1e3
         for group in GROUPS
     }}
 

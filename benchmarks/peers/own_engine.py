@@ -14,10 +14,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from benchmarks import traces
 from benchmarks.peers import talk
 from pdjax import config, events
 from pdjax.engine import capacity
 from pdjax.engine.backend import EngineBackend
+from pdjax.engine.buckets import Shape, rung
 from pdjax.models.sizes import spec_of
 from pdjax.request import Request
 from pdjax.schedule.loop import Policy, serve
@@ -26,6 +28,11 @@ from pdjax.segments import elapsed_ps
 from pdjax.workload.workload import Workload
 
 _PAGE_TOKENS = 16
+
+SCOPES = (
+    "qkv", "rope", "attention", "o", "gate_up", "down", "head", "sampling"
+)
+"""Names that the model gives to parts of a pass."""
 
 
 class OwnEngine:
@@ -80,6 +87,33 @@ class OwnEngine:
         "seconds": log.end_ps / 1e12,
         "tokens": [tokens[request] for request in range(requests)],
     }
+
+  def operators(self, batch: int, prompt: int) -> dict[str, Any]:
+    """Milliseconds of each group of operations in a pass, while traced.
+
+    Of decodes of `batch` sequences with contexts from `prompt` tokens on, or
+    if `batch` is 0, of the prefill of a prompt.
+    """
+    with traces.traced() as found:
+      self.serve([prompt] * max(1, batch), 8 if batch else 1)
+    buckets = self.backend.replicas[0].buckets
+    if batch:
+      shape = Shape("decode", buckets.M, rung(buckets.B, batch))
+    else:
+      shape = Shape("prefill", buckets.M, U=rung(buckets.U, prompt))
+    module = "jit_decode" if batch else "jit_mixed"
+    program = self.backend.replicas[0].text_of(shape)
+    loops, scope = traces.loops(program), traces.scope_of(program, SCOPES)
+    own = [done for done in found if done.module == module]
+    passes = traces.executions(own, module)
+    parts = traces.shared_out(
+        (done for done in own if done.name not in loops), scope
+    )
+    ms = {name: ns / len(passes) / 1e6 for name, ns in parts.items()}
+    whole_ms = sum(end - begin for begin, end in passes) / len(passes) / 1e6
+    rest_ms = ms.pop("", 0.0)
+    idle_ms = whole_ms - sum(ms.values()) - rest_ms
+    return {"ms": ms | {"rest": rest_ms, "between": idle_ms}}
 
   def serve(
       self,

@@ -9,6 +9,8 @@ float32 (arXiv 2205.14135).
 Dimension key: docs/notation.md. Here Y = pages of a block, S = their tokens.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 
@@ -31,38 +33,70 @@ def attend(
 ) -> tuple[jax.Array, jax.Array]:
   """One query a sequence over its positions from first to length.
 
-  The work is that of the longest context, for each sequence.
+  All sequences go as far as most of them have context; what lies beyond is
+  read for the longest quarter alone, so that an odd long one costs little.
 
   Returns:
     out_BKGH and lse_BKG, float32; zeros and -inf where there is nothing to
     see.
   """
-  C = kv_P2KCH.shape[3]
+  B, C = q_BKGH.shape[0], kv_P2KCH.shape[3]
   Y = max(1, min(page_BM.shape[1], block_tokens // C))
   page_BM = jnp.pad(page_BM, ((0, 0), (0, -page_BM.shape[1] % Y)))
   q_BKGH = q_BKGH.astype(jnp.float32) * scale
-
-  def block(i, carry):
-    page_BY = jax.lax.dynamic_slice_in_dim(page_BM, i * Y, Y, axis=1)
-    k_BKSH, v_BKSH = cells(kv_P2KCH, page_BY)
-    position_S = i * Y * C + jnp.arange(Y * C)
-    seen_BS = first_B[:, None] <= position_S
-    seen_BS &= position_S < length_B[:, None]
-    score_BKGS = jnp.sum(q_BKGH[:, :, :, None] * k_BKSH[:, :, None], axis=-1)
-    if soft_cap is not None:
-      score_BKGS = soft_cap * jnp.tanh(score_BKGS / soft_cap)
-    score_BKGS = jnp.where(seen_BS[:, None, None], score_BKGS, MASKED)
-    v_BKSH = jnp.where(seen_BS[:, None, :, None], v_BKSH, 0)
-    return _added(carry, score_BKGS, v_BKSH)
-
-  zeros_BKG = jnp.zeros(q_BKGH.shape[:3], jnp.float32)
-  start = (zeros_BKG + MASKED, zeros_BKG, jnp.zeros_like(q_BKGH))
-  # A sequence that sees nothing has no say in where to begin.
-  begin = jnp.min(jnp.where(first_B < length_B, first_B, jnp.max(length_B)))
-  top_BKG, sum_BKG, out_BKGH = jax.lax.fori_loop(
-      jnp.maximum(begin, 0) // (Y * C), (jnp.max(length_B) - 1) // (Y * C) + 1,
-      block, start,
+  block = functools.partial(
+      _block, kv_P2KCH, pages_a_block=Y, soft_cap=soft_cap
   )
+  inputs = (q_BKGH, page_BM, first_B, length_B)
+  zeros_BKG = jnp.zeros(q_BKGH.shape[:3], jnp.float32)
+  state = (zeros_BKG + MASKED, zeros_BKG, jnp.zeros_like(q_BKGH))
+  # A sequence that sees nothing has no say in where to begin.
+  longest = jnp.max(length_B)
+  begin = jnp.min(jnp.where(first_B < length_B, first_B, longest))
+  begin, end = jnp.maximum(begin, 0) // (Y * C), -(-longest // (Y * C))
+  few = B // 4
+  if few:
+    order_B = jnp.argsort(-length_B)
+    common = -(-length_B[order_B[few]] // (Y * C))
+    state = _loop(block, inputs, begin, common, state)
+    own = order_B[:few]
+    part = jax.tree.map(lambda x: x[own], (inputs, state))
+    part = _loop(block, part[0], jnp.maximum(begin, common), end, part[1])
+    state = jax.tree.map(lambda x, y: x.at[own].set(y), state, part)
+  else:
+    state = _loop(block, inputs, begin, end, state)
+  return _result(*state)
+
+
+def _loop(block, inputs, begin, end, state):
+  return jax.lax.fori_loop(
+      begin, end, lambda i, state: block(i, inputs, state), state
+  )
+
+
+def _block(
+    kv_P2KCH: jax.Array, i, inputs, state, *, pages_a_block: int,
+    soft_cap: float | None,
+):
+  """The running maximum, sum and output with block i of the contexts."""
+  q_BKGH, page_BM, first_B, length_B = inputs
+  C, Y = kv_P2KCH.shape[3], pages_a_block
+  page_BY = jax.lax.dynamic_slice_in_dim(page_BM, i * Y, Y, axis=1)
+  k_BKSH, v_BKSH = cells(kv_P2KCH, page_BY)
+  position_S = i * Y * C + jnp.arange(Y * C)
+  seen_BS = first_B[:, None] <= position_S
+  seen_BS &= position_S < length_B[:, None]
+  score_BKGS = jnp.sum(q_BKGH[:, :, :, None] * k_BKSH[:, :, None], axis=-1)
+  if soft_cap is not None:
+    score_BKGS = soft_cap * jnp.tanh(score_BKGS / soft_cap)
+  score_BKGS = jnp.where(seen_BS[:, None, None], score_BKGS, MASKED)
+  v_BKSH = jnp.where(seen_BS[:, None, :, None], v_BKSH, 0)
+  return _added(state, score_BKGS, v_BKSH)
+
+
+def _result(
+    top_BKG: jax.Array, sum_BKG: jax.Array, out_BKGH: jax.Array
+) -> tuple[jax.Array, jax.Array]:
   lse_BKG = jnp.where(
       top_BKG > 0.5 * MASKED, top_BKG + jnp.log(sum_BKG), -jnp.inf
   )
@@ -70,9 +104,8 @@ def attend(
   return out_BKGH / jnp.maximum(sum_BKG, 1e-30)[..., None], lse_BKG
 
 
-def _added(carry, score_BKGS: jax.Array, v_BKSH: jax.Array):
-  """The running maximum, sum and output with one more block."""
-  top_BKG, sum_BKG, out_BKGH = carry
+def _added(state, score_BKGS: jax.Array, v_BKSH: jax.Array):
+  top_BKG, sum_BKG, out_BKGH = state
   new_BKG = jnp.maximum(top_BKG, score_BKGS.max(-1))
   keep_BKG = jnp.exp(top_BKG - new_BKG)
   weight_BKGS = jnp.exp(score_BKGS - new_BKG[..., None])

@@ -98,8 +98,9 @@ class Passes:
     draws_S = jax.tree.map(
         lambda *parts: jnp.concatenate(parts), rows.draws_B, prompts.draws_R
     )
-    scores = sampling.score(logits_SV, draws_S, length_S)
-    token_S, gap_S = sampling.choose(scores)
+    with jax.named_scope("sampling"):
+      scores = sampling.score(logits_SV, draws_S, length_S)
+      token_S, gap_S = sampling.choose(scores)
     ended_S = (left_S <= 1) | sampling.is_end(token_S, self.end_ids)
     done_S = (length_S > 0) & ended_S
     bits_S = jax.lax.bitcast_convert_type(gap_S, jnp.int32)

@@ -130,6 +130,10 @@ class Replica:
   def num_programs(self) -> int:
     return len(self._compiled)
 
+  def text_of(self, shape: Shape) -> str:
+    """A compiled program as XLA writes it, for who reads its traces."""
+    return self._program(shape).as_text()
+
   def prepare(self, told: Callable[[Shape], None]) -> None:
     """Compiles every bucket and runs it once on the sentinel page."""
     for shape in self.buckets.shapes():

@@ -57,12 +57,16 @@ class Block(nnx.Module):
   ) -> tuple[jax.Array, Any]:
     """The layer's output, and what `attend` returned beside its own."""
     y_TD = rms_norm(x_TD, self.attention_norm_D[...], self.norm_eps)
-    q_TNH = self._heads(y_TD, self.q_DNH, self.q_bias_NH, self.q_norm_H)
-    k_TKH = self._heads(y_TD, self.k_DKH, self.k_bias_KH, self.k_norm_H)
-    v_TKH = self._heads(y_TD, self.v_DKH, self.v_bias_KH, None)
-    q_TNH, k_TKH = rotate(q_TNH, *rope), rotate(k_TKH, *rope)
-    a_TNH, kept = attend(q_TNH, k_TKH, v_TKH)
-    x_TD += self._sum(joined(a_TNH, self.o_NHD[...]))
+    with jax.named_scope("qkv"):
+      q_TNH = self._heads(y_TD, self.q_DNH, self.q_bias_NH, self.q_norm_H)
+      k_TKH = self._heads(y_TD, self.k_DKH, self.k_bias_KH, self.k_norm_H)
+      v_TKH = self._heads(y_TD, self.v_DKH, self.v_bias_KH, None)
+    with jax.named_scope("rope"):
+      q_TNH, k_TKH = rotate(q_TNH, *rope), rotate(k_TKH, *rope)
+    with jax.named_scope("attention"):
+      a_TNH, kept = attend(q_TNH, k_TKH, v_TKH)
+    with jax.named_scope("o"):
+      x_TD += self._sum(joined(a_TNH, self.o_NHD[...]))
     y_TD = rms_norm(x_TD, self.ffn_norm_D[...], self.norm_eps)
     return x_TD + self._sum(self.mlp(y_TD)), kept
 

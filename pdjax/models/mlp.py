@@ -24,8 +24,10 @@ class SwiGLU(nnx.Module):
     self.down_FD = weights["down"]
 
   def __call__(self, x_TD: jax.Array) -> jax.Array:
-    gate_TF, up_TF = x_TD @ self.gate_DF[...], x_TD @ self.up_DF[...]
-    return (jax.nn.silu(gate_TF) * up_TF) @ self.down_FD[...]
+    with jax.named_scope("gate_up"):
+      gate_TF, up_TF = x_TD @ self.gate_DF[...], x_TD @ self.up_DF[...]
+    with jax.named_scope("down"):
+      return (jax.nn.silu(gate_TF) * up_TF) @ self.down_FD[...]
 
 
 class MixtureOfExperts(nnx.Module):

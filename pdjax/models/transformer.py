@@ -123,9 +123,10 @@ class Transformer(nnx.Module):
   def _logits(self, x_SD: jax.Array) -> jax.Array:
     head = self.embed_VD if self.spec.tie_word_embeddings else self.head_VD
     y_SD = rms_norm(x_SD, self.norm_D[...], self.spec.norm_eps)
-    logits_SV = jnp.einsum(
-        "SD,VD->SV", y_SD, head[...], preferred_element_type=jnp.float32
-    )
+    with jax.named_scope("head"):
+      logits_SV = jnp.einsum(
+          "SD,VD->SV", y_SD, head[...], preferred_element_type=jnp.float32
+      )
     # Split first, whole then: else the head is gathered, not the logits.
     for where in (
         meshes.sharding(self.mesh, ("tokens", "vocab")),

@@ -153,7 +153,7 @@ def test_bfloat16_stays_near_float32(plain_TV):
 
 def _numpy_forward(model, spec, tokens):
   block = {
-      name: np.asarray(stacked(model, name), np.float64)
+      name.removeprefix("mlp."): np.asarray(stacked(model, name), np.float64)
       for names in (
           ("attention_norm_D", "q_DNH", "k_DKH", "v_DKH", "o_NHD",
            "ffn_norm_D"),
