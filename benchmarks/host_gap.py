@@ -82,10 +82,11 @@ def measured(folder: pathlib.Path, flags) -> Iterator[dict]:
   context = 16 if flags.smoke else 256
   for ahead in (0, 1):
     own = OwnEngine({
-        "folder": str(folder), "seqs": max(flags.batches), "longest": 2 * context,
-        "ahead": ahead,
+        "folder": str(folder), "seqs": max(flags.batches),
+        "longest": 2 * context, "ahead": ahead,
     })
-    cases = itertools.product(range(flags.repeats), flags.batches, (True, False))
+    rounds = range(flags.repeats)
+    cases = itertools.product(rounds, flags.batches, (True, False))
     for repeat, batch, runs in cases:
       policy = (lambda p: p) if runs else SingleSteps
       with traces.traced() as found:

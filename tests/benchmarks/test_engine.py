@@ -1,4 +1,4 @@
-"""The scripts that time the engine, end to end on a model that times nothing."""
+"""The scripts that time the engine, on a model that times nothing."""
 
 import json
 import sys
