@@ -7,9 +7,9 @@ Expected: At light load it hardly matters, as long as chunks are not small: up
           and more within the SLO, and larger ones answer sooner. Near
           saturation it decides, and the best one depends on the strategy. At 32
           a second, means over three seeds: on mixed workers (2C) 512 is best
-          with 85 %; 256 lets prompts queue (51 %), 8192 makes running answers
-          wait (39 %). A worker that only prefills (1P1D) has nobody to disturb:
-          there larger is better up to whole prompts (19 % at 512, 66 % at
+          with 93 %; 256 lets prompts queue (53 %), 8192 makes running answers
+          wait (49 %). A worker that only prefills (1P1D) has nobody to disturb:
+          there larger is better up to whole prompts (19 % at 512, 67 % at
           4096). Three seeds are few: there the intervals of single cells are
           tens of points wide, and which of the two is better is left open.
 """

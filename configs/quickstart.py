@@ -3,7 +3,7 @@
 Command:  python -m pdjax.experiment --config=quickstart
 Minutes:  under 3 on 2 cores, most of it compiling and serving
 Expected: Simulated, 20 requests a second: continuous batching misses the limit
-          on the time per token for almost half of its requests, because
+          on the time per token for more than half of its requests, because
           prompts stall running answers; chunked prefill and disaggregation
           meet both limits, the one with the shorter wait for the first token,
           the other with the steadier gaps after it. Measured, long prompts

@@ -20,7 +20,7 @@ fit.
 import argparse
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pdjax.calibrate.published.simulated import simulated
@@ -96,31 +96,41 @@ def highest(keeps: Callable[[float], bool]) -> float:
   return low
 
 
-def main() -> int:
-  parser = argparse.ArgumentParser(description=__doc__)
-  parser.add_argument("--data", type=Path, required=True)
-  given = parser.parse_args()
-  stem = given.data / "profiles" / "distserve_profiler-a100-80g"
-  costs = {
+def costs_in(data: Path) -> dict[str, str]:
+  """What prices steps, by name; profiles by path."""
+  stem = data / "profiles" / "distserve_profiler-a100-80g"
+  return {
       "DistServe's fits": f"{stem}.distserve.json",
       "vLLM's fits": f"{stem}.vllm.json",
       "first principles": "analytical",
   }
-  for path in list(costs.values())[:2]:
-    if not Path(path).is_file():
-      print(f"--data: no file {path}", file=sys.stderr)
-      return 2
-  print("requests/s per chip, simulated by" + "".join(
-      f" | {name}" for name in costs
-  ) + " | published")
+
+
+def table(costs: dict[str, str]) -> Iterator[str]:
+  """Markdown, a case a row."""
+  yield "| case | " + " | ".join([*costs, "published"]) + " |"
+  yield "|---" * (len(costs) + 2) + "|"
   for name, case in CASES.items():
     rates = [
         highest(lambda r, c=case, p=path: attained(c, r, p) >= SHARE)
         / case.chips
         for path in costs.values()
     ]
-    told = "".join(f" | {rate:.2f}" for rate in rates)
-    print(f"{name}{told} | {PUBLISHED[name]}", flush=True)
+    told = " | ".join(f"{rate:.2f}" for rate in rates)
+    yield f"| {name} | {told} | {PUBLISHED[name]:g} |"
+
+
+def main() -> int:
+  parser = argparse.ArgumentParser(description=__doc__)
+  parser.add_argument("--data", type=Path, required=True)
+  costs = costs_in(parser.parse_args().data)
+  for path in list(costs.values())[:2]:
+    if not Path(path).is_file():
+      print(f"--data: no file {path}", file=sys.stderr)
+      return 2
+  print("requests/s per chip, simulated by")
+  for line in table(costs):
+    print(line, flush=True)
   return 0
 
 

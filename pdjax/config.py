@@ -446,7 +446,8 @@ class Engine:
   """Settings of real devices."""
 
   dispatch_ahead: Literal[0, 1] = 0
-  """Decode steps in flight beyond the one being read; also simulated."""
+  """Decode steps in flight beyond the one being read; also simulated, of
+  vllm_v1 as its asynchronous scheduling."""
   matmul_precision: Literal["default", "highest"] = "highest"
   """JAX's; `default` is faster on accelerators, tokens may then differ."""
   kernels: Literal[

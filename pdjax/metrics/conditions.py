@@ -215,9 +215,15 @@ def _design(run: config.Run) -> dict[str, Any]:
       "max_num_seqs": strategy.max_num_seqs,
       "router": strategy.router,
       "first_token": strategy.first_token,
-      "transfer": (
-          dataclasses.asdict(strategy.transfer) if strategy.transfer else None
-      ),
+      "local_prompt_tokens": strategy.local_prompt_tokens,
+      "local_prefix_share": strategy.local_prefix_share,
+      **{
+          name: dataclasses.asdict(rule) if rule else None
+          for name, rule in (
+              ("elastic", strategy.elastic), ("lanes", strategy.lanes),
+              ("transfer", strategy.transfer),
+          )
+      },
       "recovery": _recovery(run),
       "page_tokens": cluster.page_tokens,
       "reserve_pages": cluster.reserve_pages,

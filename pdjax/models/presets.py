@@ -62,9 +62,10 @@ def _qwen2(name: str, *sizes, **more) -> ModelSpec:
   )
 
 
-def _qwen3(name: str, *sizes) -> ModelSpec:
+def _qwen3(name: str, *sizes, source: str = _LITGPT, **more) -> ModelSpec:
   return _spec(
-      name, *sizes, rope_theta=1e6, norm_eps=1e-6, qk_norm=True, source=_LITGPT
+      name, *sizes, rope_theta=1e6, norm_eps=1e-6, qk_norm=True, source=source,
+      **more,
   )
 
 
@@ -133,6 +134,10 @@ _ALL = (
     _qwen2("qwen2.5-32b", 64, 5120, (40, 8, 128), 27648, 152064, 131072),
     _qwen2("qwen2.5-72b", 80, 8192, (64, 8, 128), 29568, 152064, 131072),
     _qwen3("qwen3-8b", 36, 4096, (32, 8, 128), 12288, 151936, 40960),
+    _qwen3(
+        "qwen3-14b", 40, 5120, (40, 8, 128), 17408, 151936, 40960,
+        source=_RECALLED,
+    ),
     _qwen3("qwen3-32b", 64, 5120, (64, 8, 128), 25600, 151936, 40960),
     # Other dense models.
     _opt("opt-13b", 40, 5120, 40),
@@ -170,6 +175,11 @@ _ALL = (
         "mixtral-8x7b", 32, 4096, (32, 8, 128), 14336, 32000, 32768,
         rope_theta=1e6, source=_LITGPT,
         experts=Experts(count=8, per_token=2, ffn_size=14336),
+    ),
+    _qwen3(
+        "qwen3-30b-a3b", 48, 2048, (32, 4, 128), 6144, 151936, 40960,
+        source=_RECALLED,
+        experts=Experts(count=128, per_token=8, ffn_size=768),
     ),
     _spec(
         "deepseek-v3", 61, 7168, (128, 128, 192), 18432, 129280, 163840,

@@ -41,6 +41,10 @@ COLUMNS = (
            means="ms: TTFT if the first token is out only after the first"
            " decode step on D"),
     Column("tok/s", "output_throughput", means="output tokens per second"),
+    Column("tok/J", "output_tokens_per_joule",
+           means="output tokens per joule, all chips at their rated power"),
+    Column("USD/M tok", "usd_per_million_output_tokens",
+           means="US dollars per million output tokens, at the chip's price"),
     Column("sent", "sent", digits=9, means="requests sent"),
     Column("completed", "completed", digits=9, means="requests that finished"),
 )

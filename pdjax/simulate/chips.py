@@ -56,6 +56,11 @@ _OF_DEVICE = {
     "NVIDIA A100-SXM4-40GB": "a100-40gb-sxm",
     "NVIDIA A100-SXM4-80GB": "a100-80gb-sxm",
     "NVIDIA H100 80GB HBM3": "h100-sxm", "NVIDIA H200": "h200-sxm",
+    "NVIDIA H100 PCIe": "h100-pcie", "NVIDIA B200": "b200-sxm",
+    "NVIDIA A10": "a10", "NVIDIA L4": "l4", "NVIDIA L40S": "l40s",
+    "NVIDIA GeForce RTX 4090": "rtx-4090",
+    "NVIDIA RTX PRO 6000 Blackwell Server Edition": "rtx-pro-6000",
+    "NVIDIA RTX PRO 6000 Blackwell Workstation Edition": "rtx-pro-6000",
 }
 """What JAX calls a device -> the chip it is; only where a device is a chip."""
 

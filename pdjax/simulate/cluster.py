@@ -197,6 +197,8 @@ def _cost(run: Run, pool: Pool, scalars: Scalars | None) -> Cost:
     scalars, calibrated = fitted.scalars, fitted.accuracy
     off = fitted.tested_p90_error
   scalars = drawn(scalars or Scalars(), run.backend.draw, off)
+  if run.strategy.kind == "vllm_v1" and run.engine.dispatch_ahead:
+    scalars = dataclasses.replace(scalars, host_overlap=1.0)
   cost = AnalyticalCost(
       spec, on, dtypes=dtypes_of(run.model, on), layout=pool.layout,
       scalars=scalars, calibrated=calibrated,

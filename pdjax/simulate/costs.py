@@ -7,7 +7,8 @@ et al., 2025). A step adds
   launch   while the host cannot launch kernels as fast as they run, its
            launches are the step's time instead of the kernels
   host     overheads of the step, of its requests, of its prompt chunks and of
-           each microbatch beyond the first
+           each microbatch beyond the first; what is done ahead is a floor too,
+           since no step is shorter than preparing the next
 
 Every price is an integer number of picoseconds, and decodes grow by an integer
 a token, so a run of steps is a few straight lines, equal to step by step.
@@ -124,8 +125,8 @@ class AnalyticalCost:
   def parts(self, shape: StepShape) -> dict[str, int]:
     """Picoseconds of one pass by what they are spent on.
 
-    `launch` is what launching takes beyond the kernels; the sum is the pass'
-    time.
+    `launch` is what launching, or preparing the next pass, takes beyond the
+    kernels; the sum is the pass' time.
     """
     host_ps, launch_ps, _, prefill_ps, decode_ps = self._mixed_ps(shape)
     parts = {
@@ -137,9 +138,10 @@ class AnalyticalCost:
     return parts | {"launch": waits_ps, "host": host_ps}
 
   def _mixed_ps(self, shape: StepShape) -> tuple[int, int, int, int, int]:
-    """(host, launches, all but attention, prefill's, decodes' attention)."""
+    """(host, least else, all but attention, prefill's, decodes' attention)."""
     host_ps, launch_ps, fixed_ps = self._fixed_ps(shape.tokens, shape.rows)
     host_ps += len(shape.prefill) * self._chunk_ps
+    host_ps, launch_ps = self._ahead(host_ps, launch_ps)
     prefill_ps = sum([self._prefill_ps(*chunk) for chunk in shape.prefill])
     decode_ps = 0
     if shape.decode_seqs:
@@ -167,6 +169,11 @@ class AnalyticalCost:
     )
     return upper(lines, steps)
 
+  def _ahead(self, host_ps: int, launch_ps: int) -> tuple[int, int]:
+    """What of the host's work a step waits for, and the least it takes else."""
+    hidden_ps = round(host_ps * self.scalars.host_overlap)
+    return host_ps - hidden_ps, max(launch_ps, hidden_ps)
+
   def _price_prefill(self, tokens: int, context_tokens: int) -> int:
     """Attention of one chunk."""
     work = self.kernels.operators.prefill_attention(tokens, context_tokens)
@@ -183,10 +190,12 @@ class AnalyticalCost:
     return host_ps, self.kernels.in_stages(launch_ps), fixed_ps
 
   def _price_decode(self, seqs: int) -> tuple[int, int, int, int, int]:
-    """(host, launches, kernels but attention, attention's fixed T_math, its
+    """(host, least else, kernels but attention, attention's fixed T_math, its
     fixed T_hbm)."""
     fixed = self.kernels.operators.decode_attention(seqs, 0)
-    return *self._fixed_ps(seqs, seqs), *self.kernels.attention_ps(fixed)
+    host_ps, launch_ps, fixed_ps = self._fixed_ps(seqs, seqs)
+    waits = self._ahead(host_ps, launch_ps)
+    return *waits, fixed_ps, *self.kernels.attention_ps(fixed)
 
   # Work. ---------------------------------------------------------------------
 

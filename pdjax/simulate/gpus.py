@@ -114,6 +114,15 @@ GPUS = (
         notes="also priced 10.8 USD/hour (Google Cloud, early 2025)",
     ),
     _hopper(
+        "h100-pcie", bf16_flops=tera(756), fp8_flops=tera(1513),
+        int8_ops=tera(1513), compute_units=114, hbm_bytes=giga(80),
+        hbm_bytes_per_s=giga(2039), domain_chips=2,
+        interconnect="NVLink bridge of 2, 600 GB/s both ways",
+        interconnect_bytes_per_s=giga(300), tdp_w=350,
+        source="the vendor's data sheet, recalled",
+        sources=(("domain_chips", "a bridge joins two"),),
+    ),
+    _hopper(
         "h800-sxm", hbm_bytes=giga(80), hbm_bytes_per_s=giga(3350),
         interconnect="NVLink4, 400 GB/s both ways (NVSwitch)",
         interconnect_bytes_per_s=giga(200),
@@ -135,6 +144,15 @@ GPUS = (
         source=f"{_SYSTEMS}b200_sxm.yaml",
         notes="sources differ: 180 GB at 7.7 TB/s (HGX) or 192 GB at 8 TB/s"
         " (launch); host link PCIe 5.0 or 6.0",
+    ),
+    _gpu(
+        "rtx-pro-6000", family="blackwell-rtx", bf16_flops=tera(503.8),
+        fp8_flops=tera(1007.6), fp4_flops=tera(2015), int8_ops=tera(1007.6),
+        compute_units=188, hbm_bytes=giga(96), hbm_bytes_per_s=giga(1792),
+        interconnect="none (PCIe only)", domain_chips=1,
+        host_link="PCIe 5.0 x16", host_link_bytes_per_s=giga(64), tdp_w=600,
+        source="the vendor's data sheet, recalled: its sparse 4-bit figure over"
+        " 2, 4 and 8",
     ),
     _ada(
         "l40s", bf16_flops=tera(362.05), fp8_flops=tera(733),

@@ -56,6 +56,7 @@ class Kernels:
     self._hbm = share(bandwidth, scalars.hbm_efficiency)
     self.kv_bytes_per_s = share(chips * bandwidth, scalars.kv_efficiency)
     """Of the cache, by the chips of one stage."""
+    self.parts(1, 1)  # asks for every figure that any pass will ask for
 
   def parts(self, tokens: int, rows: int) -> dict[str, int]:
     """All but attention, of `tokens` with logits for `rows`."""
@@ -67,9 +68,11 @@ class Kernels:
       price_ps = max(self._product_ps(product, tokens))
       parts[product.group] = parts.get(product.group, 0) + price_ps
     moved = -(-tokens // layout.dp) * ops.elementwise_bytes
+    sampled = -(-rows // layout.dp) * ops.sampling_bytes
     parts |= {
         "unembedding": max(self._product_ps(ops.unembedding, rows)),
         "elementwise": ps_at(moved, self._hbm),
+        "sampling": ps_at(sampled, self._hbm),
         "gaps": ops.kernels * ps_of(self._scalars.kernel_latency_s),
         "collectives": self._collectives_ps(tokens, rows),
         "stage hops": self._stage_hops_ps(tokens),
@@ -79,7 +82,7 @@ class Kernels:
   def layer_ps(self, tokens: int) -> int:
     """Of one layer of one chip, all but attention's and collectives."""
     parts = self.parts(tokens, 0)
-    for name in ("unembedding", "collectives", "stage hops"):
+    for name in ("unembedding", "sampling", "collectives", "stage hops"):
       del parts[name]
     gap_ps = ps_of(self._scalars.kernel_latency_s)
     attention_ps = self.in_stages(ATTENTION_KERNELS * gap_ps)

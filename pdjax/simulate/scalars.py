@@ -19,10 +19,11 @@ class Scalars:
   attention_efficiency: float = 0.5
   """Of peak FLOP/s in attention. Assumed: FlashAttention-2 (arXiv 2307.08691)
   reports up to 0.72 without a mask, less with one."""
-  hbm_efficiency: float = 0.8
-  """Of peak memory bandwidth, for weights and activations. Assumed: streaming
-  reads reach 0.8 to 0.9."""
-  kv_efficiency: float = 0.7
+  hbm_efficiency: float = 0.85
+  """Of peak memory bandwidth, for weights and activations. Assumed: plain reads
+  reach 0.90 to 0.92 on RTX 4090, A100 and H100 (Luo et al., arXiv 2402.13499),
+  products of few rows less."""
+  kv_efficiency: float = 0.8
   """Of peak memory bandwidth, for the KV cache. Assumed: less than weights,
   since pages are scattered and sequences differ in length."""
   link_efficiency: float = 0.7
@@ -32,13 +33,18 @@ class Scalars:
   fifth. Assumed."""
   network_efficiency: float = 0.8
   """Of the links between hosts. Assumed."""
-  exchange_latency_s: float = 2.5e-6
+  exchange_latency_s: float = 3.5e-6
   """Of two chips' exchange, until data move. A collective is two of them, since
-  all must be ready first; an all-reduce is two collectives, a scattered sum and
-  a gathering. Assumed, with the next: small all-reduces on DGX A100 are said to
-  take 16 us on 4 GPUs, 25 on 8."""
-  hop_latency_s: float = 1e-6
-  """Of one hop of a ring. Assumed."""
+  all must be ready first; a ring all-reduce is two collectives, a scattered sum
+  and a gathering. Assumed, with hops, after NCCL's tuning table: rings over
+  NVLink (LL128) begin after 14 us and take 1.9 us a hop."""
+  engine_exchange_s: float = 1.65e-6
+  """The same of engines' own all-reduces, and on a torus, where collectives are
+  compiled into the program. Assumed: as NCCL's protocol for short
+  messages, 6.6 us for an all-reduce of four exchanges."""
+  hop_latency_s: float = 1.9e-6
+  """Of one hop of a ring over NVLink; over PCIe, networks and a torus in
+  proportion (`pdjax.simulate.collectives`)."""
   kernel_latency_s: float = 3e-6
   """From the end of one kernel's work to the start of the next one's that
   needs it. Assumed: the shortest kernels in published profiles take 2 to 5."""
@@ -48,6 +54,9 @@ class Scalars:
   step_overhead_s: float = 2e-3
   """Host work of a step that no kernel hides. Assumed: published engines spend
   3 to 7 ms a step outside the weights, gaps between kernels included."""
+  host_overlap: float = 0.0
+  """Of the host's work, the share done while the step before computes, as
+  engines do that schedule ahead. Not spent unless it takes longer than that."""
   request_overhead_s: float = 20e-6
   """Of each request in a step. Assumed."""
   chunk_overhead_s: float = 0.0
@@ -57,9 +66,10 @@ class Scalars:
   Assumed."""
   copy_overhead_s: float = 50e-6
   """Of one gather or scatter of pages. Assumed."""
-  one_shot_bytes: int = 512 * 1024
-  """Largest message that chips of one host reduce in one exchange instead of
-  around a ring; 0 where an engine cannot. Assumed, as in engines of 2024."""
+  own_reduce_bytes: int = 8 * 1024 * 1024
+  """Largest message that an engine reduces among the chips of one host by
+  kernels of its own, in one or two shots; 0 where it cannot. Assumed, as in
+  vLLM since 2024."""
 
   def __post_init__(self):
     for field in dataclasses.fields(self):
@@ -69,3 +79,5 @@ class Scalars:
           raise ValueError(f"{field.name}={value} must be in (0, 1]")
       elif value < 0:
         raise ValueError(f"{field.name}={value} must not be negative")
+    if self.host_overlap > 1:
+      raise ValueError(f"{self.host_overlap=} must be in [0, 1]")

@@ -4,7 +4,8 @@ Counts what a worker computes and moves, from the model's sizes alone; how long
 it takes is the cost model's business. A product of T rows by a matrix of W
 weights is 2*T*W operations; it reads the weights once, its input, and writes
 its output. Norms, residuals, rotations and gates are memory traffic alone, as
-separate kernels would do them; sampling is not counted.
+separate kernels would do them; sampling is traffic that a step takes time for
+and no model needs, so it is in no sum of work.
 
 Attention over S positions costs 4*N*H operations for each query and position
 (scores and values), half of it in a prompt's triangle. With latent attention,
@@ -28,6 +29,9 @@ ATTENTION_KERNELS = 2
 """Of a layer: the cache's write, and attention itself."""
 _SMALL_KERNELS = 6
 """Of a layer: two norms, two residuals, rotation and gate."""
+_ROUTING_KERNELS = 4
+"""Of a layer with experts: their choice, tokens sorted by expert in two
+kernels, and the sum of what comes back."""
 
 
 class Work(NamedTuple):
@@ -90,9 +94,18 @@ class Operators:
     return spec.num_layers * values * self.dtypes.activation_bytes
 
   @property
+  def sampling_bytes(self) -> int:
+    """Of one row: its gathered logits, made float32 and searched."""
+    return self.spec.vocab_size * (self.dtypes.activation_bytes + 4 + 4)
+
+  @property
   def kernels(self) -> int:
     """Kernels of all layers, one after another."""
-    layers = self.spec.num_layers * (ATTENTION_KERNELS + _SMALL_KERNELS)
+    spec = self.spec
+    layers = spec.num_layers * (ATTENTION_KERNELS + _SMALL_KERNELS)
+    if spec.experts is not None:
+      mixed = spec.num_layers - spec.experts.dense_layers
+      layers += _ROUTING_KERNELS * mixed
     return layers + sum(product.count for product in self.products)
 
   def prefill_attention(self, tokens: int, context_tokens: int) -> Work:

@@ -51,6 +51,24 @@ def test_each_contract_field_is_noticed():
   assert comparable(ours, profiled) == ["cost_profile"]
 
 
+def test_rules_of_strategies_are_in_the_design():
+  stated = []
+  for share in (0.6, 0.7):
+    lanes = config.LaneShares(prefill_compute=share)
+    run = dataclasses.replace(
+        COLOCATED, strategy=config.Strategy(kind="lanes", lanes=lanes)
+    )
+    stated.append(conditions(run, WORKLOAD)["design"]["lanes"])
+  assert [each["prefill_compute"] for each in stated] == [0.6, 0.7]
+  limits = config.Strategy(
+      kind="conditional", local_prompt_tokens=9, elastic=config.RoleChange()
+  )
+  run = dataclasses.replace(COLOCATED, strategy=limits)
+  design = conditions(run, WORKLOAD)["design"]
+  assert design["local_prompt_tokens"] == 9
+  assert design["elastic"]["window_s"] == 5.0
+
+
 def test_resolved_values_are_in_the_design():
   workers = [
       {"pool_pages": pages, "kv_tokens": 16 * pages, "link_bytes_per_s": 450e9}

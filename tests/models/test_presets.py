@@ -10,7 +10,8 @@ from pdjax.models import declared, presets
 
 NAMES = sorted(presets.PRESETS)
 NO_SHEET = {
-    "bloom-176b", "codellama-34b", "internlm2-20b", "phi-2", "qwen-72b"
+    "bloom-176b", "codellama-34b", "internlm2-20b", "phi-2", "qwen-72b",
+    "qwen3-14b", "qwen3-30b-a3b",
 }
 """Their sizes are in no sheet of the data; totals are checked by hand."""
 PUBLISHED = [
@@ -53,11 +54,13 @@ def test_totals_of_public_checkpoints():
 def test_totals_of_models_without_a_sheet():
   billions = {
       "bloom-176b": 176.2, "codellama-34b": 33.7, "internlm2-20b": 19.9,
-      "phi-2": 2.8, "qwen-72b": 72.3,
+      "phi-2": 2.8, "qwen-72b": 72.3, "qwen3-14b": 14.8, "qwen3-30b-a3b": 30.5,
   }
   for name, total in billions.items():
     found = presets.preset(name).num_params / 1e9
     assert found == pytest.approx(total, rel=0.01), name
+  active = presets.preset("qwen3-30b-a3b").active_params / 1e9
+  assert active == pytest.approx(3.3, rel=0.02)
 
 
 def test_tiny_by_hand():

@@ -72,7 +72,7 @@ def test_all_mistakes_at_once_each_one_line():
         Pool(role="P", count=1, chip="h1000"),
         Pool(role="D", count=3, tp=3),
         Pool(role="C", count=1, chip="l4", tp=1, pp=1),
-        Pool(role="C", count=2, chip="tpu-v7x", tp=2),
+        Pool(role="C", count=2, chip="tpu-v7x", tp=1),
         chips={"bare": {"bf16_flops": 1e15}},
         hbm_utilization=0.5,
     ))
@@ -105,3 +105,31 @@ def test_power_and_price_of_all_chips_or_unknown():
       Pool(role="P", count=1), Pool(role="D", count=1, chip="h200-sxm")
   ))
   assert mixed.total("price_usd_per_hour") is None
+
+
+def test_asynchronous_scheduling_hides_the_hosts_work():
+  """Of vLLM V1 alone; what another engine hides its calibration knows."""
+  for kind, ahead, hidden in (
+      ("vllm_v1", 1, 1.0), ("vllm_v1", 0, 0.0), ("chunked", 1, 0.0)
+  ):
+    run = make_run()
+    run = dataclasses.replace(
+        run,
+        strategy=dataclasses.replace(run.strategy, kind=kind, chunk_size=512),
+        engine=dataclasses.replace(run.engine, dispatch_ahead=ahead),
+    )
+    assert cluster_of(run).costs[0].scalars.host_overlap == hidden
+
+
+@pytest.mark.parametrize(
+    "chip, degrees, figure",
+    [("tpu-v7x", {"tp": 2}, "ici_link_bytes_per_s"),
+     ("tpu-v7x", {"pp": 2}, "ici_link_bytes_per_s"),
+     ("rtx-4090", {"tp": 16}, "nic_bytes_per_s")],
+)
+def test_links_that_a_layout_needs_are_asked_for_at_once(
+    chip, degrees, figure
+):
+  run = make_run(cluster={"chip": chip, "kv_tokens": 4096, **degrees})
+  with pytest.raises(ConfigError, match=f"no source states {figure}"):
+    cluster_of(run)

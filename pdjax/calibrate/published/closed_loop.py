@@ -26,7 +26,7 @@ _NS_PER_MS = 1e6
 
 
 def readings(path: Path) -> list[Reading]:
-  """TPOT and TTFT of each row; scalars are fitted on TPOT at TP 4."""
+  """TPOT and TTFT of each row; scalars are fitted on those at TP 4."""
   return [*_readings(path)]
 
 
@@ -40,7 +40,7 @@ def _readings(path: Path) -> Iterator[Reading]:
           case=f"tp {tp}, {users} users",
           engine="vLLM 0.10",
           measured_ms=float(row[f"{metric}_ms"]),
-          fitted=tp == _FITTED_TP and metric == "tpot",
+          fitted=tp == _FITTED_TP,
           price_ms=functools.partial(_price_ms, loop, metric),
       )
 

@@ -19,7 +19,7 @@ from pdjax.calibrate.published.readings import Reading, ScalarSet
 from pdjax.calibrate.scalarfit import Assumed, fit_scalars
 
 MOST_SCALARS = 10
-_RINGS_ONLY = {"one_shot_bytes": 0}
+_RINGS_ONLY = {"own_reduce_bytes": 0}
 """NCCL before engines brought exchanges of their own."""
 _EAGER = "vLLM of 2023"
 _PROFILES = "profiles/distserve_profiler-a100-80g"
@@ -69,8 +69,8 @@ def a100(data: Path) -> Hardware:
           "hbm_efficiency": 0.77,
           "kv_efficiency": 0.62,
           "link_efficiency": 0.62,
-          f"network_efficiency@{kernel_times.HOSTS}": 0.25,
-          "exchange_latency_s": 1e-5,
+          f"network_efficiency@{kernel_times.HOSTS}": 0.31,
+          "exchange_latency_s": 9e-6,
           f"launch_s@{_EAGER}|vLLM of 2024": 4.5e-5,
           f"chunk_overhead_s@{_EAGER}": 0.018,
           "matmul_efficiency@vLLM of 2024": 0.5,
@@ -100,13 +100,14 @@ def h100(data: Path) -> Hardware:
           *kv_transfers.readings(measured / "kv_transfer_h800.csv"),
       ),
       start={
-          "hbm_efficiency": 0.85,
+          "matmul_efficiency": 0.65,
+          "hbm_efficiency": 0.9,
           "request_overhead_s": 2e-5,
           "step_overhead_s": 2e-3,
           "network_efficiency": 0.75,
           "copy_overhead_s": 2e-4,
       },
       assumed={},
-      evaluations=120,
-      fitted_on="TPOT at TP 4; every second length of the transfers",
+      evaluations=150,
+      fitted_on="TPOT and TTFT at TP 4; every second length of the transfers",
   )

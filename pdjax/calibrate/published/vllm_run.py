@@ -16,13 +16,17 @@ from pathlib import Path
 import numpy as np
 
 from pdjax.calibrate.published.simulated import simulated
-from pdjax.config import Cluster, Model, Run, Strategy
+from pdjax.config import Cluster, Engine, Model, Run, Strategy
 from pdjax.metrics.requests import RequestTable
 from pdjax.request import Request
 from pdjax.simulate.scalars import Scalars
 from pdjax.workload.workload import Workload
 
 _PS_PER_S = 10**12
+_KV_DTYPES = {
+    None: None, "auto": None, "bfloat16": "bfloat16", "fp8": "fp8",
+    "fp8_e4m3": "fp8", "fp8_e5m2": "fp8",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,20 +76,30 @@ def read(folder: Path, name: str, *, preset: str, chip: str) -> VllmRun:
 
 
 def _run(conditions: dict, preset: str, chip: str) -> Run:
+  """Data-parallel engines are workers of their own, each with its own pages;
+  with expert parallelism they step together, so they are one."""
   cache, engine = conditions["kv_cache"], conditions["engine_kwargs"]
+  tp, dp = engine["tensor_parallel_size"], engine.get("data_parallel_size", 1)
+  together = dp if engine.get("enable_expert_parallel") else 1
+  ahead = conditions.get("scheduler", {}).get("async_scheduling", False)
   return Run(
-      model=Model(preset=preset),
+      model=Model(
+          preset=preset, kv_dtype=_KV_DTYPES[engine.get("kv_cache_dtype")]
+      ),
+      engine=Engine(dispatch_ahead=1 if ahead else 0),
       cluster=Cluster(
-          split="1C",
-          tp=engine["tensor_parallel_size"],
+          split=f"{dp // together}C",
+          tp=tp,
+          dp=together,
+          ep=tp * together if engine.get("enable_expert_parallel") else 1,
           chip=chip,
           page_tokens=cache["block_size"],
-          kv_tokens=cache["num_kv_tokens"],
+          kv_tokens=together * cache["num_kv_tokens"],
       ),
       strategy=Strategy(
           kind="vllm_v1",
-          chunk_size=engine["max_num_batched_tokens"],
-          max_num_seqs=engine["max_num_seqs"],
+          chunk_size=together * engine["max_num_batched_tokens"],
+          max_num_seqs=together * engine["max_num_seqs"],
           prefix_cache=cache["enable_prefix_caching"],
       ),
   )

@@ -33,10 +33,10 @@ def test_engines_override_hardware_and_that_what_is_assumed():
   scalars = ScalarSet(
       {"hbm_efficiency": 0.5}, {"slow": {"launch_s": 1e-5}}, 2
   )
-  assumed = {"one_shot_bytes": 0, "hbm_efficiency": 0.9}
+  assumed = {"own_reduce_bytes": 0, "hbm_efficiency": 0.9}
   slow, other = scalars.of("slow", assumed), scalars.of("other", assumed)
   assert (slow.launch_s, slow.hbm_efficiency) == (1e-5, 0.5)
-  assert (other.launch_s, other.one_shot_bytes) == (0.0, 0)
+  assert (other.launch_s, other.own_reduce_bytes) == (0.0, 0)
 
 
 def test_a_fit_finds_the_scalars_that_made_the_readings():

@@ -32,7 +32,7 @@ def test_every_source_has_a_part_to_fit_and_one_to_test(a100, data_dir):
     parts = {(r.source, r.fitted) for r in kind.readings}
     for source, _ in parts:
       assert (source, False) in parts
-      assert (source, True) in parts or source.endswith("TTFT")
+      assert (source, True) in parts
 
 
 def test_first_principles_are_within_plain_bounds(a100):

@@ -44,6 +44,30 @@ def test_requests_arrive_as_they_were_queued_and_share_prefixes(files):
   assert real.run.cluster.kv_tokens == 1024
 
 
+@pytest.mark.parametrize(
+    "said, split, layout, kv_tokens",
+    [
+        ({}, "1C", (1, 1, 1), 1024),
+        ({"data_parallel_size": 2}, "2C", (1, 1, 1), 1024),
+        ({"tensor_parallel_size": 4, "kv_cache_dtype": "fp8"}, "1C", (4, 1, 1),
+         1024),
+        ({"tensor_parallel_size": 2, "data_parallel_size": 2,
+          "enable_expert_parallel": True}, "1C", (2, 2, 4), 2048),
+    ],
+)
+def test_the_engines_layout_is_read(files, said, split, layout, kv_tokens):
+  tree = json.loads((files / "x.json").read_text())
+  tree["case"]["conditions"]["engine_kwargs"] |= said
+  tree["case"]["conditions"]["scheduler"] = {"async_scheduling": True}
+  (files / "x.json").write_text(json.dumps(tree))
+  run = read(files, "x", preset="mixtral-8x7b", chip="h100-sxm").run
+  cluster = run.cluster
+  assert (cluster.split, cluster.kv_tokens) == (split, kv_tokens)
+  assert (cluster.tp, cluster.dp, cluster.ep) == layout
+  assert run.model.kv_dtype == ("fp8" if "kv_cache_dtype" in said else None)
+  assert run.engine.dispatch_ahead == 1
+
+
 @pytest.mark.data
 def test_the_published_run_is_met(data_dir):
   real = read(
