@@ -47,6 +47,7 @@ PARTS = {
     "policy": (
         "schedule/policies", "schedule/batching", "schedule/placement",
         "schedule/routing", "schedule/decisions", "schedule/vllm",
+        "schedule/recovery", "schedule/lanes", "schedule/ahead",
     ),
     "loop and world": ("schedule/", "pages", "prefixcache", "request"),
     "virtual clock": (

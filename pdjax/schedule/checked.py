@@ -137,7 +137,7 @@ def _pairs(values: Iterable[Any]) -> tuple[tuple[int, int], ...]:
   return values if all(map(operator.is_, pairs, values)) else pairs
 
 
-_PLAIN: dict[Any, tuple[Callable[[Any], Any], str]] = {
+_MADE_PLAIN: dict[Any, tuple[Callable[[Any], Any], str]] = {
     int: (_whole, "a whole number"),
     str: (_word, "a text"),
     tuple[int, ...]: (_wholes, "whole numbers"),
@@ -148,7 +148,7 @@ _PLAIN: dict[Any, tuple[Callable[[Any], Any], str]] = {
 
 _FIELDS: dict[type, list[tuple[str, Callable[[Any], Any], str]]] = {
     kind: [
-        (name, *_PLAIN[annotation])
+        (name, *_MADE_PLAIN[annotation])
         for name, annotation in typing.get_type_hints(kind).items()
     ]
     for kind in COMMANDS
@@ -162,15 +162,6 @@ _NAMES: dict[type, frozenset[str]] = {
 
 
 # What is plain already, told cheaply for the kinds that are frequent. --------
-
-
-def is_plain(command: Command, workers: int) -> bool:
-  """Whether nothing about a command is to be made plain or refused.
-
-  Where it says no, `checked` has the last word.
-  """
-  told = _PLAIN_KINDS.get(type(command))
-  return told is not None and told(command, workers)
 
 
 def _plain_route(command: Route, workers: int) -> bool:
@@ -226,7 +217,9 @@ def _plain_transfer(command: Transfer, workers: int) -> bool:
   )
 
 
-_PLAIN_KINDS: dict[type, Callable[[Any, int], bool]] = {
+PLAIN: dict[type, Callable[[Any, int], bool]] = {
     Route: _plain_route, Reserve: _plain_reserve, Step: _plain_step,
     Interrupt: _plain_interrupt, Transfer: _plain_transfer,
 }
+"""Whether nothing about a command is to be made plain or refused, given the
+number of workers. Where it says no, `checked` has the last word."""

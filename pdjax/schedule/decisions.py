@@ -1,4 +1,4 @@
-"""Taking decisions from a policy, and saying where in its file one goes wrong.
+"""What a policy decides, and where in its file that goes wrong.
 
 A policy is a user's code. Whatever it raises, yields or never ends is told as
 its own fault, with file and line, and not as a trace through this package.
@@ -9,18 +9,13 @@ from __future__ import annotations
 import os
 import sysconfig
 import traceback
-import typing
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from pdjax.events import Command, Event
+from pdjax.events import Command
 from pdjax.schedule.checked import IllegalCommand
-
-if typing.TYPE_CHECKING:
-  from pdjax.schedule.loop import Policy
-  from pdjax.schedule.world import World
 
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _LIBRARIES = tuple(
@@ -28,45 +23,27 @@ _LIBRARIES = tuple(
 )
 
 
-_END: Any = object()
+END: Any = object()
+"""After the last command of an event."""
 
 
 class PolicyFault(RuntimeError):
   """A policy failed, or would never end; the message says where and how."""
 
 
-def carry_out(
-    policy: Policy,
-    event: Event,
-    world: World,
-    start: Callable[[Command], None],
-) -> None:
-  """Starts each command of one event before the next is asked for.
+def refused(
+    commands: Iterator[Command], error: IllegalCommand
+) -> IllegalCommand:
+  """The refusal of the last command, with the place that yielded it."""
+  return IllegalCommand(f"{_prefix(_yielding(commands))}{error}")
 
-  Raises:
-    PolicyFault: the policy raised, gave no commands, or too many to ever end.
-    IllegalCommand: `start` refused one; told with the place that yielded it.
-  """
-  commands, command = asked(policy.decide, event, world), None
-  for _ in range(1000 + 100 * (world.unfinished + len(world.workers))):
-    try:
-      command = next(commands, _END)
-    except Exception as error:
-      raise _fault(error) from error
-    if command is _END:
-      return
-    try:
-      start(command)
-    except IllegalCommand as error:
-      raise IllegalCommand(f"{_place_of(commands)}{error}") from error
-  raise PolicyFault(
-      f"{_place_of(commands)}commands for one event without an end, lately"
-      f" {command}"
+
+def endless(commands: Iterator[Command], command: Any) -> PolicyFault:
+  """A policy that yields for ever, lately `command`."""
+  return PolicyFault(
+      f"{_prefix(_yielding(commands))}commands for one event without an end,"
+      f" lately {command}"
   )
-
-
-def _place_of(commands: Iterator[Command]) -> str:
-  return _prefix(_yielding(commands))
 
 
 def asked(
@@ -80,7 +57,7 @@ def asked(
   try:
     commands = method(*arguments)
   except Exception as error:
-    raise _fault(error) from error
+    raise fault(error) from error
   try:
     return iter(commands)
   except TypeError:
@@ -92,7 +69,7 @@ def asked(
     ) from None
 
 
-def _fault(error: Exception) -> Exception:
+def fault(error: Exception) -> Exception:
   """The error as the fault of the innermost line that is a user's.
 
   An error without such a line is this package's own, and stays as it is.

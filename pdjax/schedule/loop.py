@@ -10,8 +10,8 @@ from typing import Protocol
 
 from pdjax.events import Command, Event, Log, Wake, Woke
 from pdjax.request import Progress
-from pdjax.schedule.decisions import carry_out
-from pdjax.schedule.world import World
+from pdjax.schedule.decisions import END, asked, endless, fault, refused
+from pdjax.schedule.world import IllegalCommand, World
 
 FRUITLESS_WAKES = 100_000
 """So many in a row with nothing under way are taken for a loop."""
@@ -69,25 +69,14 @@ def serve(
     IllegalCommand: the policy asked for what the world does not allow.
     PolicyFault: the policy's own code failed.
   """
-  log = Log()
-  note = log.append
+  log, fruitless = Log(), 0
   world.attach(backend.settle, log)
-  fruitless, worked = 0, False
-
-  def start(command: Command) -> None:
-    nonlocal worked
-    started = world.start(command)
-    note(world.now_ps, started)
-    backend.start(started, world)
-    worked = worked or type(started) is not Wake
-
   while world.unfinished or backend.arriving:
     if (event := backend.next_event()) is None:
       break
-    note(event.at_ps, event)
+    log.append(event.at_ps, event)
     world.apply(event)
-    worked = False
-    carry_out(policy, event, world, start)
+    worked = _carry_out(policy, event, world, backend, log)
     if world.admission.held:
       for worker, lane, repeats in world.admission.let_go():
         backend.resume(worker, lane, repeats)
@@ -100,6 +89,32 @@ def serve(
   if world.unfinished:
     raise Stalled(f"no event left{_left(world)}")
   return log
+
+
+def _carry_out(
+    policy: Policy, event: Event, world: World, backend: Backend, log: Log
+) -> bool:
+  """Starts each command of an event before the next is asked for.
+
+  Returns:
+    Whether there was any but a `Wake`.
+  """
+  commands, command, worked = asked(policy.decide, event, world), None, False
+  for _ in range(1000 + 100 * (world.unfinished + len(world.workers))):
+    try:
+      command = next(commands, END)
+    except Exception as error:
+      raise fault(error) from error
+    if command is END:
+      return worked
+    try:
+      started = world.start(command)
+    except IllegalCommand as error:
+      raise refused(commands, error) from error
+    log.append(event.at_ps, started)
+    backend.start(started, world)
+    worked = worked or type(started) is not Wake
+  raise endless(commands, command)
 
 
 def _left(world: World) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from pdjax import events as ev
 from pdjax.request import Progress, State
 from pdjax.schedule import losses
-from pdjax.schedule.checked import IllegalCommand, checked, is_plain
+from pdjax.schedule.checked import PLAIN, IllegalCommand, checked
 from pdjax.schedule.worker import Run, Worker
 
 if typing.TYPE_CHECKING:
@@ -22,7 +22,8 @@ def start(world: World, command: ev.Command) -> ev.Command:
   Raises:
     IllegalCommand: no command, or not allowed now; nothing has changed.
   """
-  if not is_plain(command, len(world.workers)):
+  plain = PLAIN.get(type(command))
+  if plain is None or not plain(command, len(world.workers)):
     command = checked(command, world.workers)
   return _ORDERS[type(command)](world, command) or command
 

@@ -119,8 +119,9 @@ class AnalyticalCost:
       )
     if shape.repeats != 1:
       raise ValueError(f"{shape.repeats=} must be 1 with prefill")
-    host_ps, launch_ps, *parts_ps = self._mixed_ps(shape)
-    return (Segment(1, host_ps + max(launch_ps, sum(parts_ps))),)
+    host_ps, launch_ps, fixed_ps, prefill_ps, decode_ps = self._mixed_ps(shape)
+    kernels_ps = fixed_ps + prefill_ps + decode_ps
+    return (Segment(1, host_ps + max(launch_ps, kernels_ps)),)
 
   def parts(self, shape: StepShape) -> dict[str, int]:
     """Picoseconds of one pass by what they are spent on.
@@ -145,7 +146,7 @@ class AnalyticalCost:
     prefill_ps = sum([self._prefill_ps(*chunk) for chunk in shape.prefill])
     decode_ps = 0
     if shape.decode_seqs:
-      *_, math_ps, hbm_ps = self._decode_ps(shape.decode_seqs)
+      _, _, _, math_ps, hbm_ps = self._decode_ps(shape.decode_seqs)
       context, window = shape.decode_context_tokens, self.spec.sliding_window
       if window is not None:
         context = attended(shape, window)[0].context_tokens
