@@ -39,9 +39,13 @@ def data_dir() -> Path:
 
 @pytest.fixture(autouse=True)
 def forget_modules(tmp_path_factory):
-  """What a test wrote and imported is gone before the next one."""
-  before = set(sys.modules)
+  """What a test wrote and imported is gone before the next one.
+
+  So is where it was found: the next `mine.py` is another.
+  """
+  before, path = set(sys.modules), list(sys.path)
   yield
+  sys.path[:] = path
   folder = str(tmp_path_factory.getbasetemp())
   for name in set(sys.modules) - before:
     if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
