@@ -2,8 +2,6 @@
 
 import dataclasses
 
-import pytest
-
 from pdjax.config import SLO
 from pdjax.events import Step
 from pdjax.schedule.setup import policy_of
@@ -23,7 +21,6 @@ def run_with(split, kind, **strategy):
   return dataclasses.replace(run, strategy=changed)
 
 
-@pytest.mark.slow
 def test_chunks_follow_the_costs_that_are_told():
   """A token costs a second, so a page a step is all, where one decodes."""
   run = run_with("1C", "adaptive_chunk", chunk_size=32)

@@ -65,6 +65,7 @@ def test_a_single_run_opens_too(swept, tmp_path):
   assert {"latency_cdf", "gantt", "time_series"} <= set(dict(seen["figures"]))
 
 
+@pytest.mark.slow
 def test_five_hundred_cells_are_one_page_still(tmp_path):
   (tmp_path / "x.py").write_text(
       CONFIG.replace(', "split": "2C"', "")
