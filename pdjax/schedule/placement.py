@@ -20,7 +20,7 @@ from pdjax.events import (
   WorkerLost,
 )
 from pdjax.request import Progress
-from pdjax.schedule.ahead import Ahead
+from pdjax.schedule.ahead import Ahead, needs_place
 from pdjax.schedule.recovery import Recovery
 from pdjax.schedule.routing import Router
 from pdjax.schedule.worker import Worker
@@ -129,7 +129,23 @@ class Disaggregated:
     yield from self._hand_offs(world)
 
   def prepare(self, world: World) -> Iterable[Command]:
-    return self._ahead.reserve(world) if self._ahead else ()
+    return self._prepared(self._ahead, world) if self._ahead else ()
+
+  def _prepared(self, ahead: Ahead, world: World) -> Iterator[Command]:
+    if any(worker.lost for worker in world.workers):
+      for worker in world.with_role("P"):
+        yield from self._without_place(worker, world)
+    else:
+      self._recovery.all_found()
+    yield from ahead.reserve(world)
+
+  def _without_place(self, worker: Worker, world: World) -> Iterator[Command]:
+    """Those in a P worker's queue for whom no D worker is left."""
+    for progress in filter(needs_place, list(worker.waiting)):
+      if world.able(self._serving(world, "D"), progress.request):
+        self._recovery.found(progress)
+      else:
+        yield from self._recovery.strand(progress, world, "D worker")
 
   def crowded(self, world: World) -> bool:
     """Whether the decode workers have no room for what comes from P."""

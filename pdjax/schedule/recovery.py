@@ -108,6 +108,10 @@ class Recovery:
       wait_s = self._wait_ps / PS_PER_S
       yield Fail(progress.id, f"no {role} for {wait_s:g} s")
 
+  def all_found(self) -> None:
+    """No worker is lost."""
+    self._stranded_ps.clear()
+
   def found(self, progress: Progress) -> None:
     """Somebody can take a request."""
     self._stranded_ps.pop(progress.id, None)

@@ -3,9 +3,11 @@
 import dataclasses
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
-from pdjax.events import Displaced, Restart, WorkerLost
+from pdjax.config import Fault, Faults, roles_of
+from pdjax.events import Displaced, Fail, Restart, WorkerLost
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.requests import table_of
 from pdjax.metrics.summary import summarize
@@ -14,10 +16,14 @@ from pdjax.schedule.replay import replay
 from pdjax.schedule.setup import placement_of, rule_of
 from pdjax.simulate.stepcosts import policy_for, step_costs_of
 from tests.laws.cluster import (
+  COLOCATED,
+  KINDS,
   beset,
   configs,
   faults,
+  load_of,
   loads,
+  run_config,
   serve_load,
   token_times,
   world_for,
@@ -78,3 +84,20 @@ def test_runs_equal_single_steps_though_workers_are_lost(run, load, hits):
   events = tuple(fault for fault in hits.events if fault.state is None)
   run = beset(run, dataclasses.replace(hits, events=events))
   assert outcome(run, load) == outcome(run, load, SingleSteps)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("roles", ["P", "D", "PDC"])
+def test_nobody_waits_for_ever_for_workers_that_stay_away(kind, roles):
+  run = run_config(kind, None if kind in COLOCATED else "2P2D")
+  lost = tuple(
+      Fault(kind="worker_lost", worker=worker, at_s=0.02)
+      for worker, role in enumerate(roles_of(run)) if role in roles
+  )
+  load = load_of(*((i * 9000, 30 + 5 * i, 20) for i in range(8)))
+  hits = Faults(events=lost, wait_s=0.3)
+  log, world = serve_load(dataclasses.replace(run, faults=hits), load)
+  check_end(world, load)
+  failed = {command.reason for command in log.of(Fail)}
+  assert bool(failed) == bool(lost)
+  assert all("0.3 s" in reason for reason in failed)
