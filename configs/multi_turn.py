@@ -7,8 +7,10 @@ Expected: Conversations of five turns, each prompt with all that was said before
           D lacks, a fraction of the bytes, and P computes the new tokens and
           the answers, which only D has; without one every turn is computed and
           moved from its first word. The table `Prefixes found again` has both
-          figures. Measured, the tokens are checked against a plain forward
-          pass in either case.
+          figures. Where the caches are too small for all conversations
+          (`host_memory`, simulated), what they evict comes back from host
+          memory. Measured, the tokens are checked against a plain forward pass
+          in either case.
 """
 
 from ml_collections import ConfigDict
@@ -44,6 +46,20 @@ def simulated() -> ConfigDict:
   })
 
 
+def host_memory() -> ConfigDict:
+  """The same requests where a worker's cache holds a few conversations."""
+  config = simulated()
+  config.cluster.kv_tokens = 24_000
+  config.sweep.cases = (
+      dict(CASES[1], name="small caches"),
+      dict(
+          CASES[1], name="and host memory",
+          **{"cluster.host_kv_tokens": 1_000_000},
+      ),
+  )
+  return config
+
+
 def measured() -> ConfigDict:
   """A small Llama, random weights, on two virtual devices of the host."""
   return ConfigDict({
@@ -67,5 +83,9 @@ def measured() -> ConfigDict:
 
 def get_config() -> ConfigDict:
   return ConfigDict({
-      "blocks": {"simulated": simulated(), "measured": measured()},
+      "blocks": {
+          "simulated": simulated(),
+          "host_memory": host_memory(),
+          "measured": measured(),
+      },
   })

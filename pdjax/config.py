@@ -172,6 +172,11 @@ class Cluster:
   """Share of memory given to weights, activations and KV (simulated)."""
   reserve_pages: int = 1
   """Pages kept free per running request at admission."""
+  host_kv_tokens: int | None = None
+  """Tokens of KV cache a worker keeps in host memory: what its prefix cache
+  evicts comes back from there (simulated); None: none."""
+  host_bytes_per_s: float = 50e9
+  """Between a worker and its host memory, as pages come back."""
   host_devices: int | None = None
   """Virtual CPU devices to split the host into; None: the devices found."""
   share_devices: bool = False

@@ -38,7 +38,7 @@ SCHEMA = pa.schema(
                 "pages", "first_page", "end_page", "group_layers",
                 "moved_bytes", "arrival_ps", "prompt_tokens", "max_tokens",
                 "prefix_block_tokens", "deadline_ps", "session",
-                "cached_tokens", "spared_tokens",
+                "cached_tokens", "spared_tokens", "host_tokens",
             )
         ),
         *(

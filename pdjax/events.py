@@ -196,6 +196,8 @@ class Reserve:
   """Of an admitted request: they are not computed."""
   spared_tokens: int = 0
   """Of one to be handed off: their pages are not sent."""
+  host_tokens: int = 0
+  """Of these, those that come back from host memory."""
 
 
 UNTIL_INTERRUPTED = 2**31

@@ -12,14 +12,19 @@ import itertools
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 
+from pdjax.hosttier import HostTier
 from pdjax.pages import PageAllocator
 
 
 class PrefixCache(PageAllocator):
-  """A `PageAllocator` whose free pages may still hold something."""
+  """A `PageAllocator` whose free pages may still hold something.
 
-  def __init__(self, num_pages: int):
+  `host` takes what is evicted.
+  """
+
+  def __init__(self, num_pages: int, host: HostTier | None = None):
     super().__init__(num_pages)
+    self.host = host
     self._unheld: OrderedDict[int, None] = OrderedDict()
     """Nobody holds them; the one unused for longest is first."""
     self._page_of: dict[int, int] = {}
@@ -88,6 +93,8 @@ class PrefixCache(PageAllocator):
       page = self._page_of.pop(name, None)
       if page is not None:
         del self._name_of[page]
+      if self.host is not None:
+        self.host.forget((name,))
 
   def found(self, names: Iterable[int]) -> list[int]:
     """Pages that hold the first of `names`, up to one that none holds."""
@@ -124,3 +131,5 @@ class PrefixCache(PageAllocator):
     name = self._name_of.pop(page, None)
     if name is not None:
       del self._page_of[name]
+      if self.host is not None:
+        self.host.put(name)

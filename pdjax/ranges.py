@@ -66,6 +66,8 @@ RANGES: dict[str, Range] = {
     "cluster.kv_tokens": _TOKENS,
     "cluster.hbm_utilization": Range(0, 1, above=True),
     "cluster.reserve_pages": Range(0, 10**6),
+    "cluster.host_kv_tokens": _TOKENS,
+    "cluster.host_bytes_per_s": Range(1e6, 1e15),
     "cluster.host_devices": Range(1, 256),
     "strategy.chunk_size": _TOKENS,
     "strategy.elastic.queue_tokens": Range(0, MAX_TOKENS),

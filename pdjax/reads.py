@@ -222,6 +222,20 @@ _READS = (
         "the jax backend splits a worker by tp alone",
     ),
     _Reads(
+        ("cluster.host_kv_tokens",),
+        lambda run: _simulated(run) and _caches_prefixes(run),
+        "only simulated workers with strategy.prefix_cache keep pages in host"
+        " memory",
+    ),
+    _Reads(
+        ("cluster.host_bytes_per_s",),
+        lambda run: (
+            _simulated(run) and _caches_prefixes(run)
+            and run.cluster.host_kv_tokens is not None
+        ),
+        "cluster.host_kv_tokens keeps no page in host memory",
+    ),
+    _Reads(
         (
             "cluster.host_devices", "cluster.share_devices", "model.seed",
             "sampling.temperature", "engine.matmul_precision",

@@ -21,7 +21,7 @@ BASE = {
     *TELLS,
 }
 SIZES = {"dtypes", "models.spec", "models.presets", "models.sizes", "memory"}
-POOLS = {"pages", "pagenames", "prefixcache"}
+POOLS = {"pages", "pagenames", "hosttier", "prefixcache"}
 MODEL_FILES = {
     f"models.{name}"
     for name in (
@@ -59,7 +59,8 @@ ALLOWED: dict[str, set[str]] = {
     # Host arithmetic.
     "pages": set(),
     "pagenames": {"request"},
-    "prefixcache": {"pages"},
+    "hosttier": set(),
+    "prefixcache": {"hosttier", "pages"},
     "models.rope": set(),
     "models.spec": {"models.rope"},
     "models.presets": {"config", "models.rope", "models.spec", *TELLS},

@@ -91,6 +91,17 @@ def test_what_a_workload_reads():
   }
 
 
+def test_who_has_host_memory():
+  host = {"cluster": {"host_kv_tokens": 99, "host_bytes_per_s": 1e10}}
+  cached = {"strategy": {"prefix_cache": True}}
+  both = {"cluster.host_kv_tokens", "cluster.host_bytes_per_s"}
+  assert vain(host | cached) == set()
+  assert vain(host) == both
+  assert vain(host | cached | {"backend": {"kind": "jax"}}) == both
+  rate = {"cluster": {"host_bytes_per_s": 1e10}}
+  assert vain(rate | cached) == {"cluster.host_bytes_per_s"}
+
+
 def test_who_has_conversations():
   turns = {"turns": {"mean": 3}, "think_time_s": 1.0}
   assert vain({"workload": {"rate": 2.0, **turns}}) == set()

@@ -228,6 +228,7 @@ def _design(run: config.Run) -> dict[str, Any]:
       "page_tokens": cluster.page_tokens,
       "reserve_pages": cluster.reserve_pages,
       "hbm_utilization": cluster.hbm_utilization,
+      "host_kv_tokens": cluster.host_kv_tokens,
       "share_devices": cluster.share_devices,
       "dispatch_ahead": run.engine.dispatch_ahead,
   }

@@ -17,6 +17,7 @@ def figures(
   handed = ~np.ma.getmaskarray(table["kv_landed_ns"])
   prompt_tokens, reused = table["prompt_tokens"], table["reused_tokens"]
   spared_tokens = int(table["spared_tokens"][handed].sum())
+  host_tokens = int(table["host_tokens"].sum())
   moves = table.journal.moves
   moved_tokens = int(moves.pages.sum()) * page_tokens
   token_bytes = _ratio(int(moves.moved_bytes.sum()), moved_tokens)
@@ -28,6 +29,10 @@ def figures(
       "spared_bytes": round((token_bytes or 0) * spared_tokens),
       "handoff_prefix_hit_rate": _ratio(
           spared_tokens, int(prompt_tokens[handed].sum())
+      ),
+      "host_tokens": host_tokens,
+      "host_hit_share": _ratio(
+          host_tokens, int(reused.sum()) + spared_tokens
       ),
       "repeated_tokens": int(table["repeated_tokens"].sum()),
   }

@@ -124,6 +124,8 @@ class Journal:
   mishaps: Mishaps
   reuses: Marks
   """Admissions that found a prefix cached; `flag` is its tokens."""
+  hosted: Marks
+  """Tokens that came back from host memory, `flag` of them."""
   transfer_starts: Marks
   transfer_ends: Marks
   """`flag` is 1 where the bytes arrived; paired with the starts. Transfers of
@@ -157,7 +159,8 @@ def read_journal(log: ev.Log) -> Journal:
       ),
       moves=read_moves(log),
       mishaps=read_mishaps(log),
-      reuses=_reuses(log.columns(ev.Reserve), requests),
+      reuses=_found(log, requests, "cached_tokens"),
+      hosted=_found(log, requests, "host_tokens"),
       transfer_starts=starts,
       transfer_ends=ends,
       refusals=_refusals(log, requests),
@@ -180,8 +183,9 @@ def _requests(arrived: Columns) -> Requests:
   )
 
 
-def _reuses(reserve: Columns, requests: Requests) -> Marks:
-  tokens = reserve["cached_tokens"]
+def _found(log: ev.Log, requests: Requests, column: str) -> Marks:
+  reserve = log.columns(ev.Reserve)
+  tokens = reserve[column]
   return Marks.read(reserve, requests, tokens)[tokens > 0]
 
 

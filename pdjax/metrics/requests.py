@@ -337,7 +337,7 @@ _ORDER = (
     "transfer_wait_ns", "transfer_ns", "queue_decode_ns", "decode_ns",
     "preempted_ns", "hidden_transfer_ns", *(f"{name}_ns" for name in WAITS),
     "interference_ns", "preemptions", "restarts", "recomputed_tokens",
-    "prefilled_tokens", "reused_tokens", "spared_tokens", "repeated_tokens",
-    "session", "turn",
+    "prefilled_tokens", "reused_tokens", "spared_tokens", "host_tokens",
+    "repeated_tokens", "session", "turn",
 )
 """Columns of a table and of `requests.parquet`, which adds `workers`."""

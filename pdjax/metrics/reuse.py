@@ -25,6 +25,9 @@ def reuse(
   opens = (np.diff(session, prepend=-1) != 0) | (session < 0)
   turn = row - np.maximum.accumulate(np.where(opens, row, 0)) + 1
   spared_tokens = np.zeros(rows, np.int64)
+  host_tokens = np.bincount(
+      journal.hosted.row, journal.hosted.flag, rows
+  ).astype(np.int64)
   moves = journal.moves  # Of several hand-offs the last one counts.
   spared_tokens[journal.requests.rows(moves.request)] = moves.spared_tokens
   known_tokens = np.where(opens, 0, np.roll(_said(journal, output_tokens), 1))
@@ -32,6 +35,7 @@ def reuse(
   return {
       "reused_tokens": reused_tokens,
       "spared_tokens": spared_tokens,
+      "host_tokens": host_tokens,
       "repeated_tokens": np.where(_computed(journal), repeated_tokens, 0),
       "session": np.ma.masked_array(session, session < 0),
       "turn": np.ma.masked_array(turn, session < 0),

@@ -69,13 +69,12 @@ _BREAKDOWN = (
 _REUSE = (
     _Column("found,%", "on P", "prefix_hit_rate", 100, 8),
     _Column("found,%", "on D", "handoff_prefix_hit_rate", 100, 8),
+    _Column("of it", "host,%", "host_hit_share", 100, 8),
     _Column("KV,GB", "moved", "transferred_bytes", 1e-9, 8, True),
     _Column("KV,GB", "spared", "spared_bytes", 1e-9, 8, True),
-    _Column("prompt tokens", "asked", "total_input_tokens", 1e-3, 10, True),
-    _Column("prompt tokens", "computed", "prefill_tokens", 1e-3, 10, True),
-    _Column(
-        "prompt tokens", "repeated,k", "repeated_tokens", 1e-3, 11, True
-    ),
+    _Column("prompt ktok", "asked", "total_input_tokens", 1e-3, 9, True),
+    _Column("prompt ktok", "computed", "prefill_tokens", 1e-3, 9, True),
+    _Column("prompt ktok", "repeated", "repeated_tokens", 1e-3, 9, True),
 )
 
 

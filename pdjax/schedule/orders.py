@@ -54,26 +54,25 @@ def _reserve(world: World, command: ev.Reserve) -> ev.Reserve | None:
     raise _illegal(command, "fewer pages than its prefix has here")
   if not world.admission.has_free(worker, new_pages):
     raise _illegal(command, "too few pages free")
-  shared = worker.share_cached(progress)
+  shared, hosted = worker.share_cached(progress)
   rest = world.admission.take(worker, command.pages - len(shared))
+  worker.bring_back(hosted, rest)
   progress.pages[worker.id] = shared + rest if shared else rest
   worker.outstanding_tokens += progress.target_tokens
   world.admission.unblock(progress)
   world.touched.add(worker.id)
-  found_tokens = len(shared) * worker.spec.page_tokens
+  C, found_pages = worker.spec.page_tokens, len(shared) + len(hosted)
   if queued:
-    _admit(worker, progress, found_tokens)
-    cached_tokens, spared_tokens = found_tokens, 0
+    _admit(worker, progress, found_pages * C)
+    found = (found_pages * C, 0, len(hosted) * C)
   else:
-    _keep_place(world, worker, progress, len(shared))
-    cached_tokens, spared_tokens = 0, found_tokens
-  if (command.cached_tokens, command.spared_tokens) == (
-      cached_tokens, spared_tokens
+    _keep_place(world, worker, progress, found_pages)
+    found = (0, found_pages * C, len(hosted) * C)
+  if found == (
+      command.cached_tokens, command.spared_tokens, command.host_tokens
   ):
     return None
-  return ev.Reserve(
-      progress.id, worker.id, command.pages, cached_tokens, spared_tokens
-  )
+  return ev.Reserve(progress.id, worker.id, command.pages, *found)
 
 
 def _keep_place(

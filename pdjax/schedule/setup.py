@@ -66,6 +66,7 @@ def world_of(run: Run, pool_pages: Sequence[int]) -> World:
           ),
           lanes=1 if lanes_of(strategy) is None else lanes.LANES,
           prefix_cache=bool(strategy.prefix_cache),
+          host_pages=(cluster.host_kv_tokens or 0) // cluster.page_tokens,
       )
       for index, (pool, pages) in enumerate(
           zip(worker_pools(run), pool_pages, strict=True)

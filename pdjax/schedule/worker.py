@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from pdjax.config import WHOLE_PROMPT_TOKENS, pages_for
 from pdjax.events import Step
+from pdjax.hosttier import HostTier
 from pdjax.pagenames import PageNames
 from pdjax.pages import PageAllocator
 from pdjax.prefixcache import PrefixCache
@@ -34,6 +35,8 @@ class WorkerSpec:
   lanes: int = 1
   prefix_cache: bool = False
   """Whether pages stay findable after their request."""
+  host_pages: int = 0
+  """Evicted ones that host memory keeps."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -175,7 +178,8 @@ class Worker:
     Whole pages, and never the whole prompt: its last token must be computed.
     """
     pages = self.cached_pages(request, request.prompt_tokens)
-    return len(pages) * self.spec.page_tokens
+    hosted = self.hosted(request, request.prompt_tokens, len(pages))
+    return (len(pages) + len(hosted)) * self.spec.page_tokens
 
   def cached_pages(self, request: Request, tokens: int) -> list[int]:
     """Pages here that hold the first of a request's `tokens` tokens."""
@@ -183,6 +187,13 @@ class Worker:
       return []
     end = (tokens - 1) // self.spec.page_tokens
     return self.cache.found(self.names.of(request, 0, end))
+
+  def hosted(self, request: Request, tokens: int, first: int) -> list[int]:
+    """Names of the pages from `first` on that host memory has."""
+    if not self.cache or self.cache.host is None:
+      return []
+    end = (tokens - 1) // self.spec.page_tokens
+    return self.cache.host.leading(self.names.of(request, first, end))
 
   def ready_pages(self, progress: Progress, in_step: bool = False) -> int:
     """Pages here that can be sent: full ones, or all once its prompt is done.
@@ -217,17 +228,34 @@ class Worker:
     """Tokens a prefill of it would take here now."""
     if progress.id in self.prefilling or not self.cache:
       return progress.remaining_prefill_tokens
-    found = self.cached_pages(progress.request, progress.target_tokens)
-    return progress.target_tokens - len(found) * self.spec.page_tokens
+    found = len(self.cached_pages(progress.request, progress.target_tokens))
+    found += len(self.hosted(progress.request, progress.target_tokens, found))
+    return progress.target_tokens - found * self.spec.page_tokens
 
-  def share_cached(self, progress: Progress) -> list[int]:
-    """Holds what the cache has of a request's prefix, and says so."""
+  def share_cached(self, progress: Progress) -> tuple[list[int], list[int]]:
+    """Holds what the cache has of a request's prefix, and says so.
+
+    Returns:
+      Pages that are here, and names of those that host memory has after them,
+      which `bring_back` puts into pages that have been taken.
+    """
     if not self.cache:
-      return []
+      return [], []
     found = self.cached_pages(progress.request, progress.target_tokens)
+    hosted = self.hosted(
+        progress.request, progress.target_tokens, len(found)
+    )
     self.cache.share(found)
-    progress.reused_pages[self.id] = len(found)
-    return found
+    if hosted and self.cache.host is not None:
+      self.cache.host.use(hosted)
+    progress.reused_pages[self.id] = len(found) + len(hosted)
+    return found, hosted
+
+  def bring_back(self, names: list[int], pages: list[int]) -> None:
+    """The first of `pages` hold what host memory has under `names`."""
+    for page, name in zip(pages, names, strict=False):
+      assert self.cache is not None
+      self.cache.remember(page, name)
 
   def remember(self, progress: Progress, before: int, tokens: int) -> None:
     """Names the pages that filled as a request's tokens rose to `tokens`."""
@@ -353,5 +381,8 @@ class Worker:
 
 
 def _empty_pool(spec: WorkerSpec) -> tuple[PageAllocator, PrefixCache | None]:
-  cache = PrefixCache(spec.pool_pages) if spec.prefix_cache else None
+  cache = None
+  if spec.prefix_cache:
+    host = HostTier(spec.host_pages) if spec.host_pages else None
+    cache = PrefixCache(spec.pool_pages, host)
   return cache or PageAllocator(spec.pool_pages), cache

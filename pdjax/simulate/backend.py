@@ -25,6 +25,7 @@ from pdjax.events import (
   Event,
   Fail,
   Reject,
+  Reserve,
   Step,
   StepEnded,
   Transfer,
@@ -43,6 +44,7 @@ from pdjax.schedule.worker import Run
 from pdjax.schedule.world import World
 from pdjax.simulate.lane import Lane, LaneRun
 from pdjax.simulate.links import Link, Links
+from pdjax.simulate.rates import ps_at
 from pdjax.simulate.stages import Leaving, Stages
 
 _ENDED = EVENTS.index(StepEnded)
@@ -122,12 +124,14 @@ class SimulatedBackend:
       verify: bool = False,
       sent_token_bytes: Sequence[int | None] | None = None,
       num_layers: int = 1,
+      host_bytes_per_s: float = 50e9,
   ):
     """`output_tokens` are true answer lengths by request id; `costs` and
     `links` are by worker, `lane_costs` by worker and lane; without them each
     worker has one lane. `verify` finds damaged pages. `sent_token_bytes` are
     of a cached token on its way from each worker; None: as it is kept. The
-    model has `num_layers`."""
+    model has `num_layers`. Pages in host memory come back at
+    `host_bytes_per_s`."""
     self._clients = clients
     self._truth = output_tokens
     self._costs = costs
@@ -140,6 +144,7 @@ class SimulatedBackend:
     ]
     self._plan, self._verify = plan, verify
     self._num_layers = num_layers
+    self._host_bytes_per_s = host_bytes_per_s
     self._sent_token_bytes = sent_token_bytes or [None] * len(costs)
     self._world: World | None = None
     """Where faults look for the state that they wait for."""
@@ -237,6 +242,15 @@ class SimulatedBackend:
   def _end(self, command: Reject | Abort | Fail, world: World) -> None:
     """An aborted request's run goes on, but its client has left."""
     self._clients.ended(command.request, self._now[0])
+
+  def _bring_back(self, command: Reserve, world: World) -> None:
+    """Pages from host memory are copied between steps, as those handed off."""
+    if command.host_tokens:
+      size_bytes = self._costs[command.worker].transfer_bytes(
+          command.host_tokens
+      )
+      copy_ps = ps_at(size_bytes, round(self._host_bytes_per_s))
+      self._copy(command.worker, copy_ps)
 
   # Transfers. ----------------------------------------------------------------
 
@@ -475,6 +489,7 @@ class SimulatedBackend:
 _BEGINNINGS: dict[type, Callable[[SimulatedBackend, Any, World], None]] = {
     Step: SimulatedBackend._start_step,
     Transfer: SimulatedBackend._start_transfer,
+    Reserve: SimulatedBackend._bring_back,
     Wake: SimulatedBackend._wake,
     Reject: SimulatedBackend._end,
     Abort: SimulatedBackend._end,

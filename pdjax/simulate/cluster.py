@@ -55,12 +55,14 @@ class Cluster:
   lane_costs: tuple[tuple[Cost, ...], ...]
   """Of the steps of each lane."""
   draw: int = 0
+  """Of the scalars, within their uncertainty; 0: as stated."""
   faults: Faults = Faults()
   verify: bool = False
+  """Damaged pages are found."""
   rounded: bool = False
   """Pages travel as int8."""
-  """Damaged pages are found."""
-  """Of the scalars, within their uncertainty; 0: as stated."""
+  host_bytes_per_s: float = 50e9
+  """At which pages come back from host memory."""
 
   @property
   def provenance(self) -> list[dict[str, str | float | int]]:
@@ -111,6 +113,7 @@ class Cluster:
         plan=plan or plan_of(self.faults, len(self.costs)),
         verify=self.verify,
         num_layers=self.costs[0].spec.num_layers,
+        host_bytes_per_s=self.host_bytes_per_s,
         sent_token_bytes=[
             cost.spec.kv_int8_bytes_per_token if self.rounded else None
             for cost in self.costs
@@ -151,6 +154,7 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
       faults=run.faults,
       verify=plan.verify,
       rounded=plan.payload == "int8",
+      host_bytes_per_s=run.cluster.host_bytes_per_s,
   )
 
 

@@ -206,6 +206,18 @@ def test_a_knob_changes_what_is_seen(kind, path, value):
   assert seen(run) != seen(turned), f"{path}={value} changes nothing"
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("host_kv_tokens", 16), ("host_bytes_per_s", 1e9)]
+)
+def test_host_memory_changes_what_is_seen(name, value):
+  run = run_config("continuous", prefix_cache=True, kv_tokens=256)
+  run = set_field(run, "cluster.host_kv_tokens", 4096)
+  turned = set_field(run, f"cluster.{name}", value)
+  assert seen(run) != seen(turned)
+  without = set_field(run, "cluster.host_kv_tokens", None)
+  assert seen(run) != seen(without)
+
+
 def test_a_router_may_ask_the_caches():
   run = set_field(run_config("continuous", "2C"), "strategy.prefix_cache", True)
   aware = set_field(run, "strategy.router", "prefix_aware")

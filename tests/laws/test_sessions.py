@@ -77,7 +77,9 @@ class Contents:
     self._said: dict[int, tuple] = {}
     self._given_up: set[int] = set()
     self._pages: dict[tuple[int, int], tuple] = {}
-    self.checked = 0
+    self._ever: set[tuple[int, tuple]] = set()
+    """What each worker has held, which its host memory may have."""
+    self.checked = self.hosted = 0
 
   def __call__(self, event, world):
     if isinstance(event, Arrived):
@@ -115,16 +117,31 @@ class Contents:
     said = self._said[progress.id] + answer
     for place, page in enumerate(pages):
       holds = said[: (place + 1) * C]
-      if place < found:
-        assert self._pages[index, page] == holds
+      if place >= found:
+        self._pages[index, page] = holds
+        self._ever.add((index, holds))
+      elif self._pages.get((index, page)) == holds:
         self.checked += 1
       else:
+        assert world.workers[index].spec.host_pages
+        assert (index, holds) in self._ever
         self._pages[index, page] = holds
+        self.hosted += 1
+
+
+def with_host(run, host_kv_tokens):
+  return dataclasses.replace(run, cluster=dataclasses.replace(
+      run.cluster, host_kv_tokens=host_kv_tokens
+  ))
 
 
 @settings(max_examples=60, deadline=None)
-@given(configs(), conversations(), st.none() | st.integers(1, 10**12))
-def test_conversations_conserve_and_replay(run, load, end_ps):
+@given(
+    configs(), conversations(), st.none() | st.integers(1, 10**12),
+    st.sampled_from([None, 40, 1000]),
+)
+def test_conversations_conserve_and_replay(run, load, end_ps, host_kv_tokens):
+  run = with_host(run, host_kv_tokens)
   window = Window(end_ps // 4, end_ps) if end_ps else None
   load = dataclasses.replace(load, window=window)
   log, world = serve_load(run, load, watch=Contents(load))
@@ -162,6 +179,19 @@ def test_pages_that_are_found_hold_what_was_said(kind):
     serve_load(run, load, watch=contents)
     found += contents.checked
   assert found > 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pages_from_host_memory_hold_what_was_said(kind):
+  run = with_host(run_config(kind, prefix_cache=True, kv_tokens=208), 2000)
+  hosted = 0
+  for after_us in (None, 20_000, 100_000):
+    cancels = {1: after_us * 10**6} if after_us else {}
+    load = chat(cancel_after_ps=cancels)
+    contents = Contents(load)
+    serve_load(run, load, watch=contents)
+    hosted += contents.hosted
+  assert hosted > 0
 
 
 def test_a_turn_comes_after_the_last_has_ended():
