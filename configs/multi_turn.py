@@ -22,7 +22,7 @@ CASES = (
 TURNS = {"kind": "fixed", "mean": 5}
 
 
-def simulated() -> ConfigDict:
+def simulated(cases=CASES, **cluster) -> ConfigDict:
   """Llama-3.1-8B on two H100, joined by a network of 25 GB/s."""
   return ConfigDict({
       "backend": {"kind": "simulated"},
@@ -31,6 +31,7 @@ def simulated() -> ConfigDict:
           "split": "1P1D",
           "chip": "h100-sxm",
           "link": {"bandwidth_bytes_per_s": 25e9},
+          **cluster,
       },
       "strategy": {"kind": "disaggregated"},
       "workload": {
@@ -42,22 +43,16 @@ def simulated() -> ConfigDict:
           "output": {"kind": "lognormal", "mean": 200, "cv": 0.8, "high": 1000},
       },
       "slo": {"ttft_s": 1.0, "tpot_s": 0.03},
-      "sweep": {"cases": CASES},
+      "sweep": {"cases": cases},
   })
 
 
 def host_memory() -> ConfigDict:
   """The same requests where a worker's cache holds a few conversations."""
-  config = simulated()
-  config.cluster.kv_tokens = 24_000
-  config.sweep.cases = (
-      dict(CASES[1], name="small caches"),
-      dict(
-          CASES[1], name="and host memory",
-          **{"cluster.host_kv_tokens": 1_000_000},
-      ),
-  )
-  return config
+  small, host = dict(CASES[1]), dict(CASES[1])
+  small["name"], host["name"] = "small caches", "and host memory"
+  host["cluster.host_kv_tokens"] = 1_000_000
+  return simulated((small, host), kv_tokens=24_000)
 
 
 def measured() -> ConfigDict:

@@ -23,7 +23,7 @@ from pdjax.eventcolumns import Block, columns_of, joined
 from pdjax.request import Request
 from pdjax.segments import Segment
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 
 
 # Events. -------------------------------------------------------------------

@@ -45,8 +45,8 @@ def test_the_decode_worker_has_the_answer_too():
   assert table["reused_tokens"].tolist() == [0, 64, 0]
   assert table["spared_tokens"].tolist() == [0, 72, 0]
   assert table["repeated_tokens"].tolist() == [0, 8, 0]
-  assert table["turn"].filled(0).tolist() == [1, 2, 0]
-  assert table["session"].filled(-1).tolist() == [0, 0, -1]
+  assert table["turn"].tolist() == [1, 2, None]
+  assert table["session"].tolist() == [0, 0, None]
   asked = 64 + 89 + 30
   assert summary["conversations"] == 1
   assert summary["prefix_hit_rate"] == 64 / asked

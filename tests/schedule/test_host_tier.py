@@ -28,7 +28,10 @@ def interrupted():
   return load
 
 
-def served(kind="chunked", host_kv_tokens=512, rate=FAST, **settings):
+def served(
+    kind: str = "chunked", host_kv_tokens: int | None = 512,
+    rate: float = FAST, **settings
+):
   """The pool of each worker has 22 pages of 8 tokens."""
   run = run_config(kind, kv_tokens=176, prefix_cache=True, **settings)
   run = dataclasses.replace(run, cluster=dataclasses.replace(
