@@ -56,7 +56,10 @@ def folder_refusal(name: str | Path) -> str | None:
     return _no_folder(folder)
   except (OSError, ValueError) as error:
     return f"no folder: {_reason(error)}"
-  return None if stat.S_ISDIR(mode) else "is a file, not a folder of results"
+  if stat.S_ISDIR(mode):
+    return None
+  wanted = str(folder.parent)
+  return f"is a file, not a folder of results; did you mean {wanted!r}?"
 
 
 def sha256_of(path: Path) -> str:

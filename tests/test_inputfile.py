@@ -38,7 +38,8 @@ def folder(tmp_path, monkeypatch):
         ("trace.csv/x", "Not a directory"),
         ("x" * 300, "File name too long"),
         ("a\0b", "embedded null byte"),
-        ("", "is a folder, not a file"),
+        ("", inputfile.EMPTY),
+        (" ", inputfile.EMPTY),
     ],
 )
 def test_refusals(name, reason):
@@ -54,7 +55,7 @@ def test_refusals(name, reason):
         ("folder", None),
         ("foldr", "no such folder; did you mean 'folder'?"),
         ("no/x", "no such folder"),
-        ("trace.csv", "is a file, not a folder of results"),
+        ("trace.csv", "is a file, not a folder of results; did you mean '.'?"),
         ("trace.csv/x", "no folder: Not a directory"),
         ("x" * 300, "no folder: File name too long"),
         ("a\0b", "no folder: embedded null byte"),
@@ -62,6 +63,7 @@ def test_refusals(name, reason):
 )
 def test_refusals_of_folders(name, reason):
   assert inputfile.folder_refusal(Path(name)) == reason
+  assert inputfile.folder_refusal("") == inputfile.EMPTY
 
 
 def test_a_file_that_may_not_be_read(folder, monkeypatch):

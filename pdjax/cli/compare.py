@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from pdjax.cli import command
 from pdjax.cli.arguments import Grammar, Said, read, usage
@@ -120,11 +121,14 @@ def _show(given: str) -> int:
 
 
 def _is_claim(given: str) -> bool:
-  """Whether a side is a claim; a folder of that name is not."""
+  """Whether a side is a claim; a folder of that name is not, nor a file of
+  results."""
   from pdjax.published.claim import names
+  from pdjax.sweep import runfiles
 
   claim = given.endswith(".json") or given.partition(":")[0] in names()
-  return claim and not os.path.isdir(given)
+  ours = os.path.isdir(given) or runfiles.folder_of(Path(given))
+  return claim and not ours
 
 
 def _compare(

@@ -17,7 +17,7 @@ from pdjax.config import ConfigError
 from pdjax.diagnose import overview
 from pdjax.diagnose.finding import Finding
 from pdjax.diagnose.overview import Design
-from pdjax.sweep import jsonfile
+from pdjax.sweep import jsonfile, runfiles
 
 GRAMMAR = Grammar(switches=("json", "details"))
 USAGE = usage("""\
@@ -38,15 +38,6 @@ Where the data does not decide it says `cannot_tell`, and why. The rules are in
 docs/diagnose.md. What cannot be read is a line; the rest is told.
 """, "told")
 
-_RUNS_FILES = (
-    "attribution.json", "conditions.json", "config.json", "events.parquet",
-    "provenance.json", "requests.parquet", "status.json", "summary.json",
-    "tokens.parquet",
-)
-_EXPERIMENTS_FILES = (
-    "experiment.json", "report.html", "search.json", "summary.csv",
-    "summary.json",
-)
 _OWN = "mean_p_queue_ms"
 """What every summary of pdjax has, and no other tool's, nor an export."""
 _FORMATS = (
@@ -111,7 +102,7 @@ def diagnosed(name: str) -> list[Design]:
     return _of_folder(path, name)
   if reason := inputfile.refusal(name):
     raise ConfigError([f"{name}: {reason}"])
-  if (folder := _folder_of(path)) is not None:
+  if (folder := runfiles.folder_of(path)) is not None:
     print(f"{name}: of pdjax's own; takes its folder {folder}", file=sys.stderr)
     return _of_folder(folder, str(folder))
   try:
@@ -130,16 +121,6 @@ def _of_folder(path: Path, name: str) -> list[Design]:
   if runs_in(path) == [path]:
     return [_alone(_ours(path))]
   return _all_of(name)
-
-
-def _folder_of(path: Path) -> Path | None:
-  """The folder of results that a file is one of, by its name."""
-  folder = path.parent
-  if path.name in _RUNS_FILES and _is_run(folder):
-    return folder
-  if path.name in _EXPERIMENTS_FILES and (folder / "experiment.json").is_file():
-    return folder
-  return None
 
 
 def _all_of(name: str) -> list[Design]:

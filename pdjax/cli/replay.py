@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pdjax import checks, schema
+from pdjax import checks, inputfile, schema
 from pdjax.cli import command
 from pdjax.cli.arguments import Grammar, read, usage
 from pdjax.cli.command import FAILED, MISTAKE, OK
@@ -56,6 +56,8 @@ def replay_run(folder: Path):
 
 def _config(path: Path) -> Run:
   """The config of a run, as far as a replay depends on it."""
+  if reason := inputfile.folder_refusal(path.parent):
+    raise ConfigError([f"{path.parent}: {reason}"])
   if not os.path.isfile(path):
     raise ConfigError([f"{path.parent}: not a run's folder: no config.json"])
   tree = jsonfile.read(path)

@@ -90,12 +90,15 @@ GPUS = (
         "a800-80gb-sxm", hbm_bytes=giga(80), hbm_bytes_per_s=giga(2039),
         interconnect="NVLink3, 400 GB/s both ways (NVSwitch)",
         interconnect_bytes_per_s=giga(200),
-        source="as the A100 80 GB, links cut to 400 GB/s; recalled",
+        source="as the A100 80 GB, links cut to 400 GB/s, 400 W: Tweakers"
+        " (nieuws/203182), after Reuters",
     ),
     _ga102(
         "a40", bf16_flops=tera(149.7), int8_ops=tera(299.3),
         hbm_bytes_per_s=giga(696), price_usd_per_hour=1.28,
         price_source=_COREWEAVE, notes="vidur has 150 TFLOP/s and 45 GB",
+        interconnect="NVLink bridge of 2, 112.5 GB/s both ways",
+        source=f"{_VIEWER}; NVLink and TDP as resellers quote its data sheet",
     ),
     _ga102(
         "rtx-a6000", bf16_flops=tera(154.8), int8_ops=tera(309.7),

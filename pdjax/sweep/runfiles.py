@@ -14,7 +14,28 @@ from pdjax.sweep import jsonfile
 STATUS = "status.json"
 LOG = "log.txt"
 """What a run's process wrote to its error output; not a part of the result."""
+_OF_RUNS = (
+    "attribution.json", "conditions.json", "config.json", "events.parquet",
+    "provenance.json", "requests.parquet", STATUS, "summary.json",
+    "tokens.parquet",
+)
+_OF_EXPERIMENTS = (
+    "experiment.json", "report.html", "search.json", "summary.csv",
+    "summary.json",
+)
 _NAMES = {"cell", "label", "repeat", "files"}
+
+
+def folder_of(file: Path) -> Path | None:
+  """The folder of results that a file belongs to, by its name; None of
+  others."""
+  folder = file.parent
+  for names, mark in (
+      (_OF_RUNS, "config.json"), (_OF_EXPERIMENTS, "experiment.json"),
+  ):
+    if file.name in names and (folder / mark).is_file():
+      return folder
+  return None
 
 
 def status_of(folder: Path) -> dict[str, Any]:

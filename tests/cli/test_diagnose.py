@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from pdjax.cli import compare, report
 from pdjax.cli.diagnose import main
 from pdjax.diagnose import overview
 from pdjax.diagnose.finding import Finding
@@ -211,3 +212,17 @@ def test_a_file_of_ours_is_its_folder(command, capsys, tmp_path):
     out, err = capsys.readouterr()
     assert out == "" and len(err.splitlines()) == 1 and "name" in err
     assert "of pdjax" in err
+
+
+def test_other_commands_name_the_folder_of_a_file_of_ours(
+    command, capsys, tmp_path
+):
+  assert command()[0] == 0
+  (run,) = (tmp_path / "results/x/runs").iterdir()
+  for file in (run / "summary.json", tmp_path / "results/x/summary.json"):
+    for other in (compare, report):
+      assert other.main([str(file)]) == 2
+      assert capsys.readouterr().err == (
+          f"{file}: is a file, not a folder of results; did you mean"
+          f" {str(file.parent)!r}?\n"
+      )

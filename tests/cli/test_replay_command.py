@@ -48,8 +48,10 @@ def test_another_policy_does_not_replay(command, folder, capsys):
 
 def test_no_run_is_one_line(folder, capsys):
   assert main(["nowhere"]) == 2
+  assert capsys.readouterr().err == "nowhere: no such folder\n"
+  assert main([str(folder)]) == 2
   assert capsys.readouterr().err == (
-      "nowhere: not a run's folder: no config.json\n"
+      f"{folder}: not a run's folder: no config.json\n"
   )
 
 
@@ -85,7 +87,7 @@ def test_bad_folders_are_one_line_each(command, folder, capsys):
       "not a JSON object", "not a readable event file", "event file",
   ), strict=True)):
     assert f"runs/0{number}-" in line and words in line
-  assert lines[9] == "nowhere: not a run's folder: no config.json"
+  assert lines[9] == "nowhere: no such folder"
 
 
 def _copy(run, name, events):
