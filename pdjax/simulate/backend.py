@@ -42,6 +42,7 @@ from pdjax.request import Progress
 from pdjax.schedule.cost import StepCost, StepShape
 from pdjax.schedule.worker import Run
 from pdjax.schedule.world import World
+from pdjax.simulate.flight import Flight, Group
 from pdjax.simulate.lane import Lane, LaneRun
 from pdjax.simulate.links import Link, Links
 from pdjax.simulate.rates import ps_at
@@ -55,7 +56,7 @@ Key = tuple[int, int, int]
 """Of delivery: (time, kind, subject)."""
 _NEVER: Key = (2**100, 0, 0)
 """Later than anything that happens."""
-_Pending = tuple[int, int, int, int, "Event | Lane | _Group"]
+_Pending = tuple[int, int, int, int, "Event | Lane | Group"]
 """A key, a running number, and an event, the lane whose run ends, or the group
 of layers that leaves a step."""
 
@@ -68,44 +69,6 @@ class WorkerCost(StepCost, Protocol):
   def gather_ps(self, size_bytes: int) -> int: ...
 
   def scatter_ps(self, size_bytes: int) -> int: ...
-
-
-@dataclasses.dataclass(slots=True, eq=False)
-class _Flight:
-  """A transfer under way."""
-
-  command: Transfer
-  size_bytes: int
-  """That travel."""
-  copied_bytes: int
-  """As much as is read and written on either side, halved."""
-  harm: Harm | None
-  leaving: Leaving | None = None
-  """Its groups of layers, if it leaves a step layer by layer, ..."""
-  stages: Stages | None = None
-  """... and that step."""
-  awaited: int = -1
-  """Which of the pending events is the next of it; others are outdated."""
-  sent: bool = False
-
-  @property
-  def fault(self) -> str:
-    return self.harm.kind if self.harm else ""
-
-  @property
-  def link_bytes(self) -> int:
-    """Of all of it, or of the next group of layers."""
-    size_bytes, factor = self.size_bytes, self.harm.factor if self.harm else 1.0
-    if self.leaving:
-      size_bytes = self.leaving.bytes_of(self.leaving.sent, size_bytes)
-    return round(size_bytes * factor)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Group:
-  """The next group of layers of a transfer is off its source."""
-
-  transfer: int
 
 
 class SimulatedBackend:
@@ -148,7 +111,7 @@ class SimulatedBackend:
     self._sent_token_bytes = sent_token_bytes or [None] * len(costs)
     self._world: World | None = None
     """Where faults look for the state that they wait for."""
-    self._transfers: dict[int, _Flight] = {}
+    self._transfers: dict[int, Flight] = {}
     self._pending: list[_Pending] = []
     self._pushed = 0
     self._due: ClientEvent | None = None
@@ -262,7 +225,7 @@ class SimulatedBackend:
     sent = self._sent_token_bytes[command.source]
     if sent is not None:
       size_bytes = tokens * sent
-    flight = _Flight(
+    flight = Flight(
         command, size_bytes, (size_bytes + kept_bytes) // 2,
         self._harm_to(command),
     )
@@ -277,7 +240,7 @@ class SimulatedBackend:
         at_ps, command.transfer, command.request, "gathered"
     ))
 
-  def _leave_step(self, flight: _Flight, world: World) -> None:
+  def _leave_step(self, flight: Flight, world: World) -> None:
     """Pages leave the step under way layer by layer, which makes it longer."""
     command = flight.command
     number = world.progress[command.request].step
@@ -304,13 +267,13 @@ class SimulatedBackend:
     for each in run.stages.leaving:
       self._await_group(self._transfers[each.transfer])
 
-  def _await_group(self, flight: _Flight) -> None:
+  def _await_group(self, flight: Flight) -> None:
     assert flight.leaving is not None and flight.stages is not None
     delay_ps = flight.harm.delay_ps if flight.harm else 0
     at_ps = flight.stages.gathered_ps(flight.leaving) + delay_ps
     flight.awaited = self._pushed
     transfer = flight.command.transfer
-    self._queue(at_ps, _PROGRESSED, transfer, _Group(transfer))
+    self._queue(at_ps, _PROGRESSED, transfer, Group(transfer))
 
   def _harm_to(self, command: Transfer) -> Harm | None:
     if self._plan is None:
@@ -318,7 +281,7 @@ class SimulatedBackend:
     return self._plan.of_transfer(command.request, self._now[0])
 
   def _await(
-      self, flight: _Flight, event: TransferProgressed | TransferEnded
+      self, flight: Flight, event: TransferProgressed | TransferEnded
   ) -> None:
     """This is what comes next of a transfer, whatever was to come before."""
     flight.awaited = self._pushed
@@ -340,7 +303,7 @@ class SimulatedBackend:
     at_ps, *_, what = heapq.heappop(self._pending)
     if isinstance(what, Lane):
       return self._end_run(what)
-    if isinstance(what, _Group):
+    if isinstance(what, Group):
       return self._take_group(self._transfers[what.transfer], at_ps)
     if type(what) is TransferProgressed:
       self._send(self._transfers[what.transfer], at_ps)
@@ -348,7 +311,7 @@ class SimulatedBackend:
       del self._transfers[what.transfer]
     return what
 
-  def _send(self, flight: _Flight, at_ps: int) -> None:
+  def _send(self, flight: Flight, at_ps: int) -> None:
     """Puts a transfer, or the next group of its layers, onto the link."""
     command, leaving = flight.command, flight.leaving
     self._links.start(
@@ -357,7 +320,7 @@ class SimulatedBackend:
     )
 
   def _take_group(
-      self, flight: _Flight, at_ps: int
+      self, flight: Flight, at_ps: int
   ) -> TransferProgressed | None:
     """A group is off its source; the scheduler hears of the first."""
     leaving, command = flight.leaving, flight.command
@@ -387,7 +350,7 @@ class SimulatedBackend:
     command, size_bytes = flight.command, flight.size_bytes
     if flight.fault == "dropped":
       del self._transfers[number]
-      return _failed(flight, at_ps, "its bytes never arrived")
+      return flight.failed(at_ps, "its bytes never arrived")
     copied_bytes, leaving = flight.copied_bytes, flight.leaving
     if leaving:
       copied_bytes = leaving.bytes_of(leaving.sent, copied_bytes)
@@ -446,8 +409,8 @@ class SimulatedBackend:
       source, target = flight.command.source, flight.command.target
       if target == worker or (source == worker and not flight.sent):
         self._links.drop(number, self._now[0])
-        self._await(flight, _failed(
-            flight, self._now[0], f"worker {worker} was lost"
+        self._await(flight, flight.failed(
+            self._now[0], f"worker {worker} was lost"
         ))
 
   # Events from clients, and the heap. ----------------------------------------
@@ -462,7 +425,7 @@ class SimulatedBackend:
     self._queue(*delivery_key(event), event)
 
   def _queue(
-      self, at_ps: int, kind: int, subject: int, what: Event | Lane | _Group
+      self, at_ps: int, kind: int, subject: int, what: Event | Lane | Group
   ) -> None:
     """The count keeps the heap from comparing events, and names ends."""
     heapq.heappush(self._pending, (at_ps, kind, subject, self._pushed, what))
@@ -476,7 +439,7 @@ class SimulatedBackend:
       _, _, _, number, what = pending[0]
       if type(what) is Lane:
         awaited = what.awaited
-      elif isinstance(what, (TransferProgressed, TransferEnded, _Group)):
+      elif isinstance(what, (TransferProgressed, TransferEnded, Group)):
         flight = self._transfers.get(what.transfer)
         awaited = flight.awaited if flight else None
       else:
@@ -496,13 +459,6 @@ _BEGINNINGS: dict[type, Callable[[SimulatedBackend, Any, World], None]] = {
     Fail: SimulatedBackend._end,
 }
 """Commands that mean something to a cluster."""
-
-
-def _failed(flight: _Flight, at_ps: int, why: str) -> TransferEnded:
-  command = flight.command
-  return TransferEnded(
-      at_ps, command.transfer, command.request, 0, why, flight.fault
-  )
 
 
 def _completed(run: Run) -> list[Progress]:
