@@ -21,7 +21,9 @@ from pdjax.window import Window
 from pdjax.workload.clients import Pauses, continues
 from tests.laws.cluster import (
   Load,
+  beset,
   configs,
+  faults,
   load_of,
   loads,
   run_config,
@@ -150,6 +152,21 @@ def test_conversations_conserve_and_replay(run, load, end_ps, host_kv_tokens):
     assert len(world.progress) == len(load.requests)
   for worker in world.workers:
     assert worker.pool.free_pages == worker.spec.pool_pages
+  again = replay(log, policy_for(run), world_for(run))
+  assert again.identical == again.commands and not again.difference
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    configs(), conversations(), faults(), st.sampled_from([None, 1000])
+)
+def test_faults_put_nothing_into_a_conversation(
+    run, load, hits, host_kv_tokens
+):
+  """What is found holds what was said, whoever was lost in between."""
+  run = beset(with_host(run, host_kv_tokens), hits)
+  log, world = serve_load(run, load, watch=Contents(load))
+  assert all(progress.ended for progress in world.progress.values())
   again = replay(log, policy_for(run), world_for(run))
   assert again.identical == again.commands and not again.difference
 
