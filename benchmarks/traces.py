@@ -56,7 +56,7 @@ def _read(file: pathlib.Path) -> Iterator[Done]:
   for key, (event, stats) in begun.items():
     yield Done(
         stats["hlo_module"], stats["run_id"], stats["hlo_op"], event.start_ns,
-        ended.get(key, event.end_ns),
+        ended.get(key) or float(event.end_ns),
     )
 
 

@@ -17,8 +17,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_START_S = 300.0
-_ANSWER_S = 180.0
+_START_S = 600.0
+_ANSWER_S = 300.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

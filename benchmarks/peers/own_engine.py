@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks import traces
 from benchmarks.peers import talk
 from pdjax import config, events
-from pdjax.engine import capacity
+from pdjax.engine import buckets, capacity
 from pdjax.engine.backend import EngineBackend
 from pdjax.engine.buckets import Shape, rung
 from pdjax.models.sizes import spec_of
@@ -52,6 +52,8 @@ class OwnEngine:
         strategy=config.Strategy(kind="continuous", max_num_seqs=seqs),
         engine=config.Engine(dispatch_ahead=asked.get("ahead", 1)),
     )
+    # No smaller prompts come; their programs would only be compiled.
+    buckets.LOW = buckets.LOW | {"U": longest // 4}
     self._vocab = spec_of(self.run.model).vocab_size
     largest = [longest // 2] * (seqs - 1) + [longest - 1]
     self.backend = EngineBackend(
@@ -96,11 +98,11 @@ class OwnEngine:
     """
     with traces.traced() as found:
       self.serve([prompt] * max(1, batch), 8 if batch else 1)
-    buckets = self.backend.replicas[0].buckets
+    sizes = self.backend.replicas[0].buckets
     if batch:
-      shape = Shape("decode", buckets.M, rung(buckets.B, batch))
+      shape = Shape("decode", sizes.M, rung(sizes.B, batch))
     else:
-      shape = Shape("prefill", buckets.M, U=rung(buckets.U, prompt))
+      shape = Shape("prefill", sizes.M, U=rung(sizes.U, prompt))
     module = "jit_decode" if batch else "jit_mixed"
     program = self.backend.replicas[0].text_of(shape)
     loops, scope = traces.loops(program), traces.scope_of(program, SCOPES)

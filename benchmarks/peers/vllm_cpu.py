@@ -28,7 +28,7 @@ class Vllm:
         "VLLM_LOGGING_LEVEL": "WARNING",
         "HF_HUB_OFFLINE": "1",
     }
-    import vllm
+    import vllm  # pyright: ignore[reportMissingImports]
 
     self._vllm, self._vocab, self._asked = vllm, asked["vocab"], 0
     self._llm = vllm.LLM(

@@ -95,9 +95,10 @@ def paged_decode(
     )
 
   def together(xs):
+    q_BKGH, page_BM, first_B, length_B = xs
     return rows.attend(
-        *xs, kv_P2KCH, scale=scale, soft_cap=soft_cap,
-        block_tokens=_ROWS_BLOCK_TOKENS,
+        q_BKGH, page_BM, first_B, length_B, kv_P2KCH, scale=scale,
+        soft_cap=soft_cap, block_tokens=_ROWS_BLOCK_TOKENS,
     )
 
   q_BKGH = q_BNH.reshape(B, K, N // K, H)

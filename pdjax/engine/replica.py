@@ -132,7 +132,8 @@ class Replica:
 
   def text_of(self, shape: Shape) -> str:
     """A compiled program as XLA writes it, for who reads its traces."""
-    return self._program(shape).as_text()
+    program: Any = self._program(shape)
+    return program.as_text()
 
   def prepare(self, told: Callable[[Shape], None]) -> None:
     """Compiles every bucket and runs it once on the sentinel page."""

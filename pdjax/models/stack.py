@@ -41,7 +41,7 @@ class Stack(nnx.Module):
       return source(weight.stacked(spec.num_layers))
 
     if not self.apart:
-      self.blocks = Block(spec, mesh, stacked)
+      self.stacked = Block(spec, mesh, stacked)
       return
     # The largest first: while one is taken apart, it is there twice.
     weights = declared.layer(spec, mesh.size)
@@ -54,10 +54,7 @@ class Stack(nnx.Module):
 
   def through(self, layer: Layer[Carry], carry: Carry) -> Carry:
     """What the last layer leaves, each being given what the one before left."""
-    if self.apart:
-      graph, _ = nnx.split(self.blocks[0])
-    else:
-      graph, stacked = nnx.split(self.blocks)
+    graph, weights = nnx.split(self.blocks[0] if self.apart else self.stacked)
 
     def one(carry, xs):
       weights, number = xs
@@ -65,7 +62,7 @@ class Stack(nnx.Module):
 
     if not self.apart:
       numbers = jnp.arange(self.num_layers, dtype=jnp.int32)
-      return jax.lax.scan(one, carry, (stacked, numbers))[0]
+      return jax.lax.scan(one, carry, (weights, numbers))[0]
     once = jax.jit(one)  # traced for the first layer alone
     for number, block in enumerate(self.blocks):
       carry, _ = once(carry, (nnx.split(block)[1], jnp.int32(number)))
