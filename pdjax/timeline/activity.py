@@ -8,7 +8,7 @@ Units: `_ns` integer nanoseconds from the start of the run.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pdjax import events as ev
 from pdjax import tracks
@@ -59,6 +59,15 @@ class Moved:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Absence:
+  """A worker was lost until it came back, or to the end."""
+
+  worker: int
+  begin_ns: int
+  end_ns: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Handoff:
   """A moved request: places in `Activity.ran` and `Activity.moved`."""
 
@@ -80,6 +89,7 @@ class Activity:
   moved: tuple[Moved, ...]
   handoffs: tuple[Handoff, ...]
   end_ns: int
+  absences: tuple[Absence, ...] = ()
 
   @property
   def links(self) -> list[tuple[int, int]]:
@@ -100,6 +110,7 @@ def activity_of(log: ev.Log, names: Sequence[str]) -> Activity:
   return Activity(
       tuple(names), tuple(reader.ran), tuple(reader.moved),
       tuple(reader.handoffs), at_ps // 1000,
+      tuple(reader.absences(at_ps // 1000)),
   )
 
 
@@ -110,6 +121,7 @@ class _Reader:
     self.ran: list[Ran] = []
     self.moved: list[Moved] = []
     self.handoffs: list[Handoff] = []
+    self._lost: list[list[int | None]] = []
     self._steps: dict[int, ev.Step] = {}
     self._moves: dict[int, tuple[int, ev.Transfer]] = {}
     self._stages: dict[tuple[int, str], int] = {}
@@ -128,8 +140,21 @@ class _Reader:
         self._stages[entry.transfer, entry.stage] = entry.at_ps // 1000
       case ev.TransferEnded():
         self._end_move(entry)
+      case ev.WorkerLost():
+        self._lost.append([entry.worker, at_ps // 1000, None])
+      case ev.WorkerBack():
+        for loss in self._lost:
+          if loss[0] == entry.worker and loss[2] is None:
+            loss[2] = at_ps // 1000
       case _:
         pass
+
+  def absences(self, end_ns: int) -> Iterator[Absence]:
+    for worker, begin_ns, back_ns in self._lost:
+      assert worker is not None and begin_ns is not None
+      yield Absence(
+          worker, begin_ns, end_ns if back_ns is None else back_ns
+      )
 
   def _end_run(self, end: ev.StepEnded) -> None:
     step = self._steps.pop(end.run)

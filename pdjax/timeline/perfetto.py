@@ -49,6 +49,8 @@ def trace_events(
   yield from _names(activity, link_pids)
   for ran in sorted(activity.ran, key=lambda ran: (ran.begin_ns, ran.run)):
     yield _step(ran)
+  for away in activity.absences:
+    yield _slice("lost", away.worker + 1, 1, away.begin_ns, away.end_ns, {})
   lanes = lanes_of(activity.moved)
   for place, move in enumerate(activity.moved):
     pid = link_pids[move.source, move.target]

@@ -32,7 +32,7 @@ from tests.laws.test_conservation import check_end, check_pools
 from tests.laws.test_runs import SingleSteps
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(configs(), loads(max_size=12), faults())
 def test_nothing_is_lost_whatever_goes_wrong(run, load, hits):
   run = beset(run, hits)
@@ -76,7 +76,7 @@ def outcome(run, load, change=lambda rule: rule):
   return token_times(log), fates
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(configs(), loads(max_size=12), faults())
 def test_runs_equal_single_steps_though_workers_are_lost(run, load, hits):
   """But for faults that wait for a state: which one is seen between two events

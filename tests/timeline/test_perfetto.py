@@ -24,18 +24,23 @@ SPLIT = config.Run(
 )
 
 
-@pytest.fixture(scope="module")
-def served():
-  """(activity, gauges) of a split run that hands off much at once."""
+def activity_and_gauges(config):
+  """Of a simulated run, and its pools' pages."""
   from pdjax import reads
 
-  run = reads.resolved(SPLIT)
+  run = reads.resolved(config)
   workload, cluster = build(run.workload), cluster_of(run)
   world = world_of(run, cluster.pool_pages)
   backend = cluster.backend(workload.clients(), workload.output_tokens)
   log = serve(policy_of(run), backend, world)
   gauges = gauges_of(log, policy_of(run), world_of(run, cluster.pool_pages))
   return activity_of(log, worker_names(run)), gauges, cluster.pool_pages
+
+
+@pytest.fixture(scope="module")
+def served():
+  """(activity, gauges) of a split run that hands off much at once."""
+  return activity_and_gauges(SPLIT)
 
 
 def events(served, phase):
@@ -70,6 +75,20 @@ def test_no_slices_overlap_on_a_lane(served):
     assert_nested(slices)
   with pytest.raises(AssertionError):
     assert_nested([(0, 10), (5, 15)])
+
+
+def test_lost_workers_are_slices_beside_the_steps():
+  hits = config.Faults(
+      drop_share=0.2, worker_up_s=0.3, worker_down_s=0.05, seed=1,
+      recovery="recompute",
+  )
+  broken = activity_and_gauges(dataclasses.replace(SPLIT, faults=hits))
+  slices = events(broken, "X")
+  lost = [e for e in slices if e["name"] == "lost"]
+  assert lost and len(lost) == len(broken[0].absences)
+  assert any(e["args"].get("failure") for e in slices)
+  for each in lanes(slices).values():
+    assert_nested(each)
 
 
 def test_every_hand_off_is_an_arrow_that_binds_to_its_slices(served):
