@@ -16,10 +16,10 @@ def get_config():
       "model": {"preset": "llama-3-8b"},
       "cluster": {"chip": "h100-sxm"},
       "workload": {
-          "rate": 8.0, "duration_s": 5.0,
+          "rate": 8.0, "duration_s": 10.0,
           "prompt": {"mean": 2000.0}, "output": {"mean": 8.0},
       },
-      "slo": {"ttft_s": 0.4, "tpot_s": 0.1},
+      "slo": {"ttft_s": 0.8, "tpot_s": 0.1},
       "sweep": {
           "cases": {
               "2C": {"strategy.kind": "chunked", "cluster.split": "2C"},
@@ -83,7 +83,7 @@ def test_probes_are_rows_of_the_summary(searched):
         (row,) = (row for row in rows if row["run"] == run)
         assert row["workload.rate"] == probe["rate"]
         assert row["workload.protocol"] == "steady"
-        assert row["workload.duration_s"] == 5.0
+        assert row["workload.duration_s"] == 10.0
   assert json.loads(
       (searched / "results/x/experiment.json").read_text()
   )["cells"]
@@ -134,7 +134,7 @@ def test_every_mistake_is_told_at_once(tmp_path, monkeypatch, capsys):
       tmp_path, monkeypatch, capsys,
       ('"tolerance": 0.5', '"tolerence": 0.5, "doublings": 0'),
       ('"rate": 8.0', '"arrival": "all_at_once", "protocol": "count"'),
-      ('"ttft_s": 0.4, "tpot_s": 0.1', ""),
+      ('"ttft_s": 0.8, "tpot_s": 0.1', ""),
       ('"chunk_size": (256, 1024)',
        '"chunk_size": (256, 0)}, "workload": {"rate": (1.0, 2.0)'),
       flags=["--shard=1/2"],
@@ -164,7 +164,7 @@ def test_columns_of_the_table_stay_apart(searched):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        (('"duration_s": 5.0', '"protocol": "count"'),
+        (('"duration_s": 10.0', '"protocol": "count"'),
          "workload.protocol: sweep.search measures every rate over the same"
          " time, so it must be 'steady'"),
         (('"rate": 8.0,', '"kind": "azure",'),
@@ -173,7 +173,7 @@ def test_columns_of_the_table_stay_apart(searched):
          "sweep.search: seeds would be one run counted again, for nothing is"
          " drawn; on a trace workload.arrival='poisson' keeps its lengths and"
          " draws the arrivals, workload.jitter_s delays each at random"),
-        (('"ttft_s": 0.4, "tpot_s": 0.1', '"attainment": 0.9'),
+        (('"ttft_s": 0.8, "tpot_s": 0.1', '"attainment": 0.9'),
          "slo: sweep.search needs an SLO, such as slo.ttft_s and slo.tpot_s"),
         (('"tpot_s": 0.1', '"attainment": 1.0'),
          "slo.attainment: no number of requests shows that all would be good;"
