@@ -141,6 +141,13 @@ def gather_pages(pool_LP2KCH: jax.Array, page_M: jax.Array) -> jax.Array:
   return pool_LP2KCH[:, page_M]
 
 
+def gather_layers(
+    pool_LP2KCH: jax.Array, page_M: jax.Array, layer_L: jax.Array
+) -> jax.Array:
+  """Copies some layers of pages out of the pool: staging_LM2KCH of these."""
+  return pool_LP2KCH[layer_L[:, None], page_M]
+
+
 def staging_sharding(mesh: Mesh, heads: int) -> NamedSharding:
   """Of a staging array with `heads` physical heads that lands on `mesh`.
 
@@ -153,12 +160,15 @@ def staging_sharding(mesh: Mesh, heads: int) -> NamedSharding:
 
 
 def scatter_pages(
-    pool_LP2KCH: jax.Array, staging_LM2KCH: jax.Array, page_M: jax.Array
+    pool_LP2KCH: jax.Array,
+    staging_LM2KCH: jax.Array,
+    page_M: jax.Array,
+    layer_L: jax.Array | None = None,
 ) -> jax.Array:
   """The pool with pages `page_M` overwritten; jit it with the pool donated.
 
   Sentinels among them are left as they are. The staging array may have another
-  number of head copies than the pool.
+  number of head copies than the pool, and only layers `layer_L`.
   """
   heads, have = pool_LP2KCH.shape[3], staging_LM2KCH.shape[3]
   if heads != have:
@@ -170,6 +180,8 @@ def scatter_pages(
   # twice, and a GPU need not store by compare-and-swap (kernels/README.md).
   P, M = pool_LP2KCH.shape[1], page_M.shape[0]
   past_M = P + jnp.arange(M, dtype=page_M.dtype)
-  return pool_LP2KCH.at[:, jnp.where(page_M == 0, past_M, page_M)].set(
-      staging_LM2KCH, mode="drop", unique_indices=True
-  )
+  where_M = jnp.where(page_M == 0, past_M, page_M)
+  places = pool_LP2KCH.at[:, where_M]
+  if layer_L is not None:
+    places = pool_LP2KCH.at[layer_L[:, None], where_M]
+  return places.set(staging_LM2KCH, mode="drop", unique_indices=True)

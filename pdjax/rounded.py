@@ -36,9 +36,11 @@ def page_bytes(config: kv.KVPoolConfig) -> int:
   return values + 4 * values // config.head_dim
 
 
-def empty(config: kv.KVPoolConfig, pages: int, heads: int) -> Rounded:
-  """Pages of zeros, on the host."""
-  L, _, pair, _, C, H = config.shape
+def empty(
+    config: kv.KVPoolConfig, L: int, pages: int, heads: int
+) -> Rounded:
+  """L layers of pages of zeros, on the host."""
+  _, _, pair, _, C, H = config.shape
   return Rounded(
       np.zeros((L, pages, pair, heads, C, H), np.int8),
       np.zeros((L, pages, 2, heads, C), np.float32),
@@ -54,24 +56,30 @@ def shardings(mesh: Mesh, heads: int) -> Rounded:
 
 
 def gather(
-    pool_LP2KCH: jax.Array, page_M: jax.Array, mesh: Mesh, kernels: ops.Kernels
+    pool_LP2KCH: jax.Array,
+    page_M: jax.Array,
+    layer_L: jax.Array,
+    mesh: Mesh,
+    kernels: ops.Kernels,
 ) -> Rounded:
-  """Copies pages out of the pool; each device rounds its own heads."""
+  """Copies layers of pages out; each device rounds its own heads."""
   rounded = jax.shard_map(
       functools.partial(_gather, kernels=kernels), mesh=mesh,
-      in_specs=(_PAGES, _WHOLE), out_specs=(_PAGES, _SCALES), check_vma=False,
+      in_specs=(_PAGES, _WHOLE, _WHOLE), out_specs=(_PAGES, _SCALES),
+      check_vma=False,
   )
-  return Rounded(*rounded(pool_LP2KCH, page_M))
+  return Rounded(*rounded(pool_LP2KCH, page_M, layer_L))
 
 
 def scatter(
     pool_LP2KCH: jax.Array,
     staging: Rounded,
     page_M: jax.Array,
+    layer_L: jax.Array,
     mesh: Mesh,
     kernels: ops.Kernels,
 ) -> jax.Array:
-  """The pool with pages `page_M` overwritten; jit it with the pool donated.
+  """The pool with layers of pages overwritten; jit it with the pool donated.
 
   The staging arrays may have another number of head copies than the pool, see
   `kv.scatter_pages`. The sentinel holds rubbish after.
@@ -82,17 +90,17 @@ def scatter(
     staging = Rounded(*(part[:, :, :, source_K] for part in staging))
   return jax.shard_map(
       functools.partial(_scatter, kernels=kernels), mesh=mesh,
-      in_specs=(_PAGES, _PAGES, _SCALES, _WHOLE), out_specs=_PAGES,
+      in_specs=(_PAGES, _PAGES, _SCALES, _WHOLE, _WHOLE), out_specs=_PAGES,
       check_vma=False,
-  )(pool_LP2KCH, *staging, page_M)
+  )(pool_LP2KCH, *staging, page_M, layer_L)
 
 
 def restored(staging: Rounded, dtype: str) -> jax.Array:
   """What a target makes of pages: staging_LM2KCH."""
-  M = staging.payload_LM2KCH.shape[1]
+  L, M = staging.payload_LM2KCH.shape[:2]
   zeros = jnp.zeros(staging.payload_LM2KCH.shape, dtype)
-  every_M = jnp.arange(M, dtype=jnp.int32)
-  return _scatter(zeros, *staging, every_M, kernels=ops.XLA)
+  every_M, every_L = (jnp.arange(n, dtype=jnp.int32) for n in (M, L))
+  return _scatter(zeros, *staging, every_M, every_L, kernels=ops.XLA)
 
 
 _PAGES = meshes.partition(kv.POOL_AXES)
@@ -100,20 +108,21 @@ _SCALES = meshes.partition(SCALE_AXES)
 _WHOLE = PartitionSpec()
 
 
-def _gather(pool_LP2KCH, page_M, *, kernels):
+def _gather(pool_LP2KCH, page_M, layer_L, *, kernels):
   """On one device. All layers' pages are one long pool: page l * P + p."""
-  L, P = pool_LP2KCH.shape[:2]
-  parts = ops.gather_int8(
-      _joined(pool_LP2KCH), _in_each_layer(page_M, L, P), kernels=kernels
-  )
+  where = _in_each_layer(page_M, layer_L, pool_LP2KCH.shape[1])
+  parts = ops.gather_int8(_joined(pool_LP2KCH), where, kernels=kernels)
+  L = layer_L.shape[0]
   return tuple(part.reshape(L, -1, *part.shape[1:]) for part in parts)
 
 
-def _scatter(pool_LP2KCH, payload_LM2KCH, scale_LM2KC, page_M, *, kernels):
-  L, P = pool_LP2KCH.shape[:2]
+def _scatter(
+    pool_LP2KCH, payload_LM2KCH, scale_LM2KC, page_M, layer_L, *, kernels
+):
+  P = pool_LP2KCH.shape[1]
   kv_P2KCH = ops.scatter_int8(
       _joined(pool_LP2KCH), _joined(payload_LM2KCH), _joined(scale_LM2KC),
-      _in_each_layer(page_M, L, P), kernels=kernels,
+      _in_each_layer(page_M, layer_L, P), kernels=kernels,
   )
   return kv_P2KCH.reshape(pool_LP2KCH.shape)
 
@@ -122,6 +131,7 @@ def _joined(x_LP: jax.Array) -> jax.Array:
   return x_LP.reshape(-1, *x_LP.shape[2:])
 
 
-def _in_each_layer(page_M: jax.Array, L: int, P: int) -> jax.Array:
-  first_L1 = P * jnp.arange(L, dtype=page_M.dtype)[:, None]
-  return (first_L1 + page_M).reshape(-1)
+def _in_each_layer(
+    page_M: jax.Array, layer_L: jax.Array, P: int
+) -> jax.Array:
+  return (P * layer_L[:, None] + page_M).reshape(-1)

@@ -13,6 +13,7 @@ from tests.models.paged_session import PagedSession, load
 def moved(source, target):
   """The source's pages in the target's pool, in its own places."""
   pages = np.flatnonzero(np.arange(source.config.num_pages)).astype(np.int32)
+  layers = np.arange(source.config.num_layers, dtype=np.int32)
   there, here = source.model.mesh, target.model.mesh
   take = jax.jit(functools.partial(
       rounded.gather, mesh=there, kernels=source.model.kernels
@@ -20,10 +21,10 @@ def moved(source, target):
   put = jax.jit(functools.partial(
       rounded.scatter, mesh=here, kernels=target.model.kernels
   ), out_shardings=kv.pool_sharding(here))
-  staging = take(source.pool, pages)
+  staging = take(source.pool, pages, layers)
   heads = staging.payload_LM2KCH.shape[3]
   arrived = jax.device_put(staging, rounded.shardings(here, heads))
-  return staging, put(target.pool, arrived, pages)
+  return staging, put(target.pool, arrived, pages, layers)
 
 
 @pytest.fixture(name="session", scope="module")

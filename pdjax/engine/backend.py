@@ -6,6 +6,7 @@ after the other from the threads that do the work, stamped when it is taken.
 Units: `_ps` integer picoseconds from the start of the run.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
 import jax
@@ -25,6 +26,7 @@ from pdjax.engine.orders import (
     Report,
     RunOver,
     Said,
+    StepOrder,
     There,
     Undone,
 )
@@ -106,6 +108,9 @@ class EngineBackend:
     self._controls: dict[int, RunControl] = {}
     self._strikes = Strikes(None, self._crew)
     self._transit = Transit()
+    self._held: dict[int, StepOrder] = {}
+    """Of steps whose pages may leave them, until the next event is asked for.
+    """
     self._running = 0
     try:
       self._crew.prepare(progress)
@@ -200,6 +205,7 @@ class EngineBackend:
     Raises:
       EngineError: a thread of the engine has died.
     """
+    self._begin_held()
     if not self._clock.started:
       self._compiles_before = compiles.count()
       self._clock.start()
@@ -272,9 +278,22 @@ class EngineBackend:
     workers = self._crew.workers
     source, target = workers[command.source], workers[command.target]
     harm = self._strikes.harm_to(command.request, self._clock.now_ps())
-    source.submit(self._transit.start(
+    order = self._transit.start(
         command, world, (source.life, target.life), harm
-    ))
+    )
+    if not command.group_layers:
+      source.submit(order)
+      return
+    held = self._held[command.source]
+    self._held[command.source] = dataclasses.replace(
+        held, gathers=(*held.gathers, order)
+    )
+
+  def _begin_held(self) -> None:
+    """Lets steps begin that waited to be told which pages leave them."""
+    for worker, order in self._held.items():
+      self._crew.workers[worker].submit(order)
+    self._held.clear()
 
   def _start_run(self, lanes: list[Run | None], worker: int) -> None:
     if len(lanes) > 1:
@@ -287,11 +306,12 @@ class EngineBackend:
     control = RunControl(run.repeats)
     self._controls[worker] = control
     self._running += 1
-    self._crew.workers[worker].submit(
-        self._answers.order(
-            run, worker, control, self._crew.workers[worker].life
-        )
-    )
+    does = self._crew.workers[worker]
+    order = self._answers.order(run, worker, control, does.life)
+    if run.prompts and does.replica.stages:
+      self._held[worker] = order
+    else:
+      does.submit(order)
 
   def settle(self, worker: int, lane: int) -> int:
     """Steps of the worker's run that are issued; it is held there."""

@@ -13,7 +13,12 @@ import itertools
 import math
 from typing import Literal
 
-Kind = Literal["decode", "prefill", "mixed", "gather", "scatter"]
+Kind = Literal[
+    "decode", "prefill", "mixed", "gather", "scatter",
+    "begin", "stage", "end", "gather_layers", "scatter_layers",
+]
+STAGED: tuple[Kind, ...] = ("begin", "stage", "end")
+"""What takes the place of `prefill` where pages leave it layer by layer."""
 
 MAX_ROWS = 8
 """Most prompt chunks packed into one pass."""
@@ -79,9 +84,9 @@ class Buckets:
     """(kind, M, B, U, K) of one kind; a mixed pass has room for all decodes."""
     none = (0,)
     B = {"decode": self.B, "mixed": self.B[-1:]}.get(kind, none)
-    U = self.U if kind in ("prefill", "mixed") else none
-    M = self.staging_M if kind in ("gather", "scatter") else (self.M,)
-    K = self.K if kind == "scatter" else none
+    U = self.U if kind in ("prefill", "mixed", *STAGED) else none
+    M = self.staging_M if "gather" in kind or "scatter" in kind else (self.M,)
+    K = self.K if "scatter" in kind else none
     return itertools.product((kind,), M, B, U, K)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pdjax import memory
 from pdjax.config import (
     WHOLE_PROMPT_TOKENS,
+    WHOLE_REQUESTS,
     ConfigError,
     Pool,
     Run,
@@ -19,7 +20,7 @@ from pdjax.config import (
     pools_of,
 )
 from pdjax.dtypes import Dtypes
-from pdjax.engine.buckets import Kind, Limits, fewest_programs, ladder
+from pdjax.engine.buckets import STAGED, Kind, Limits, fewest_programs, ladder
 from pdjax.models.spec import ModelSpec
 from pdjax.schedule.setup import worker_pools
 from pdjax.workload.workload import Workload
@@ -51,7 +52,7 @@ def check(run: Run, spec: ModelSpec, workload: Workload) -> None:
   errors = [
       *unrunnable(spec),
       *pipelines(run),
-      *layers_apart(run),
+      *uneven_groups(run, spec),
       *shared_devices(run),
       *unfit_heads(run, spec),
       *empty_pools(run),
@@ -81,11 +82,14 @@ def pipelines(run: Run) -> Iterator[str]:
       )
 
 
-def layers_apart(run: Run) -> Iterator[str]:
-  """A line if pages should leave a step layer by layer."""
-  plan = run.strategy.transfer
-  if plan and plan.granularity == "layers":
-    yield "strategy.transfer.granularity: 'layers' is simulated only"
+def uneven_groups(run: Run, spec: ModelSpec) -> Iterator[str]:
+  """A line if the model's layers cannot move in groups of that size."""
+  group = (run.strategy.transfer or WHOLE_REQUESTS).group_layers
+  if group and spec.num_layers % group:
+    yield (
+        f"strategy.transfer.layers: {group} does not divide the"
+        f" {spec.num_layers} layers of {spec.name}, as real devices need"
+    )
 
 
 def shared_devices(run: Run) -> Iterator[str]:
@@ -287,17 +291,28 @@ def kinds_of(run: Run, pool: Pool) -> tuple[Kind, ...]:
   split, each may come to do what another does.
   """
   roles = {pool.role for pool in worker_pools(run)}
-  kinds: list[Kind] = ["prefill"]
-  own = ":" in run.strategy.kind
-  if own or run.strategy.kind == "elastic" or pool.role != "P":
+  elastic, own = run.strategy.kind == "elastic", ":" in run.strategy.kind
+  plan = run.strategy.transfer or WHOLE_REQUESTS
+  by_layers = plan.granularity == "layers" and "P" in roles
+  staged = by_layers and (own or elastic or pool.role == "P")
+  kinds: list[Kind] = [*STAGED] if staged else ["prefill"]
+  if own or elastic or pool.role != "P":
     kinds.append("decode")
     shared = run.strategy.priority == "decode_first"
     if own or shared or pool.chunk_size is not None:
       kinds.append("mixed")
-  if run.strategy.kind == "elastic":
+  if elastic:
     kinds.extend(("gather", "scatter"))
   elif pool.role == "P":
     kinds.append("gather")
   elif "P" in roles and (own or pool.role == "D"):
     kinds.append("scatter")
-  return tuple(kinds)
+  return tuple([*kinds, *_layered(kinds)] if by_layers else kinds)
+
+
+def _layered(kinds: Sequence[Kind]) -> Iterator[Kind]:
+  """Copies of some layers, beside those of all."""
+  if "gather" in kinds:
+    yield "gather_layers"
+  if "scatter" in kinds:
+    yield "scatter_layers"

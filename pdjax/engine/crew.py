@@ -5,6 +5,7 @@ them dies; not what a scheduler wants from them.
 """
 
 import functools
+import itertools
 import queue
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from pdjax.engine.orders import (
     Broke,
     Compiled,
     GatherOrder,
+    Group,
     Landed,
     Ready,
     Report,
@@ -24,6 +26,7 @@ from pdjax.engine.orders import (
 from pdjax.engine.passage import Passage, later
 from pdjax.engine.replica import Replica
 from pdjax.engine.stopping import Stops
+from pdjax.engine.tally import Tally
 from pdjax.engine.worker import Errand, Worker
 from pdjax.transfer import Mover, Put, Shipment
 
@@ -59,10 +62,11 @@ class Crew:
   ):
     self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
     self._mover = Mover(self._mover_failed, put)
+    self._tally = Tally(self._reports)
     self._closing = False
     self.workers = [
         Worker(
-            index, name, replica, clock, self._reports,
+            index, name, replica, clock, self._reports, self._tally,
             functools.partial(self._ship, index), ahead, stops, tells,
         )
         for index, (name, replica) in enumerate(
@@ -136,9 +140,13 @@ class Crew:
       for target in self.workers:
         there, here = source.replica.buckets, target.replica.buckets
         if "gather" in there.kinds and "scatter" in here.kinds:
-          for M in there.staging_M:
+          for M, group in itertools.product(
+              there.staging_M, _groups(there.kinds)
+          ):
             pages = (0,) * M
-            source.submit(GatherOrder(-1, pages, target.id, pages))
+            source.submit(GatherOrder(
+                -1, pages, target.id, pages, group=group
+            ))
             while not isinstance(self.next_report(), Landed):
               pass
 
@@ -151,7 +159,7 @@ class Crew:
   ) -> None:
     """Called by the source's thread; the mover's thread goes on from here."""
     source, target = self.workers[source_id], self.workers[order.target]
-    passage = Passage(order, sums, source, target, self._reports)
+    passage = Passage(order, sums, source, target, self._reports, self._tally)
     shipment = Shipment(
         staging, target.replica.staging_for(staging), passage.gathered,
         passage.sent, tracks.of_link(source.name, target.name),
@@ -163,3 +171,9 @@ class Crew:
 
   def _mover_failed(self, error: BaseException) -> None:
     self._reports.put(Broke("transfer thread", error))
+
+
+def _groups(kinds: Sequence[str]) -> list[Group | None]:
+  """What may move at a time: all layers, or a group of them."""
+  some = Group(0, first=True, last=True, count=1)
+  return [None, some] if "gather_layers" in kinds else [None]

@@ -67,15 +67,16 @@ class Chunk:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class StepOrder:
-  """One step, or a run of decode steps."""
+class Group:
+  """Some layers of a transfer's pages, which move together."""
 
-  run: int
-  chunks: tuple[Chunk, ...]
-  decodes: tuple[DecodeRow, ...]
-  control: RunControl
-  life: int = 0
-  """Of its worker; in a later one it is not done."""
+  first_layer: int
+  first: bool
+  """No layers before these."""
+  last: bool
+  """Nor after."""
+  count: int
+  """Groups of the transfer."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,6 +92,26 @@ class GatherOrder:
   target_life: int = 0
   harm: Harm | None = None
   """What goes wrong with it on purpose."""
+  group: Group | None = None
+  """None: all layers."""
+
+  def of(self, group: Group) -> "GatherOrder":
+    """The part of it that is a group of layers."""
+    return dataclasses.replace(self, group=group)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StepOrder:
+  """One step, or a run of decode steps."""
+
+  run: int
+  chunks: tuple[Chunk, ...]
+  decodes: tuple[DecodeRow, ...]
+  control: RunControl
+  life: int = 0
+  """Of its worker; in a later one it is not done."""
+  gathers: tuple[GatherOrder, ...] = ()
+  """Pages that leave it layer by layer."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -104,6 +125,7 @@ class ScatterOrder:
   """Of the pages at the source, or None."""
   pages: tuple[int, ...]
   life: int = 0
+  group: Group | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from pdjax.engine.orders import GatherOrder, Landed, Passed, ScatterOrder
+from pdjax.engine.orders import GatherOrder, Passed, ScatterOrder
+from pdjax.engine.tally import Tally
 
 if TYPE_CHECKING:
   import queue
@@ -28,7 +29,8 @@ class Passage:
     sums: checksums of its pages at the source, or None.
     source: whose pages they were.
     target: whose they will be.
-    reports: where `Passed` and `Landed` go.
+    reports: where `Passed` goes.
+    tally: told how it ended, unless the target tells.
   """
 
   def __init__(
@@ -38,15 +40,18 @@ class Passage:
       source: "Worker",
       target: "Worker",
       reports: "queue.SimpleQueue[Report]",
+      tally: Tally,
   ):
     self._order, self._sums, self._reports = order, sums, reports
-    self._source, self._target = source, target
+    self._source, self._target, self._tally = source, target, tally
     self._gathered_s = 0.0
 
   def gathered(self) -> None:
     """The pages are off the source's pool."""
     self._gathered_s = time.perf_counter()
-    self._reports.put(Passed(self._order.transfer, "gathered"))
+    group = self._order.group
+    if group is None or group.first:
+      self._reports.put(Passed(self._order.transfer, "gathered"))
 
   def sent(self, arrived: Any) -> None:
     """The pages are on the target's mesh."""
@@ -69,14 +74,15 @@ class Passage:
       self._fail(f"worker {self._source.id} was lost")
       return
     checksums = None if self._sums is None else np.asarray(self._sums)
-    self._reports.put(Passed(order.transfer, "sent"))
+    if order.group is None or order.group.last:
+      self._reports.put(Passed(order.transfer, "sent"))
     self._target.submit(ScatterOrder(
         order.transfer, arrived, checksums, order.target_pages,
-        order.target_life,
+        order.target_life, order.group,
     ))
 
   def _fail(self, why: str) -> None:
-    self._reports.put(Landed(self._order.transfer, why))
+    self._tally.over(self._order.transfer, self._order.group, why)
 
 
 def later(after_s: float, do: Any) -> None:

@@ -98,15 +98,29 @@ class Passes:
     draws_S = jax.tree.map(
         lambda *parts: jnp.concatenate(parts), rows.draws_B, prompts.draws_R
     )
-    with jax.named_scope("sampling"):
-      scores = sampling.score(logits_SV, draws_S, length_S)
-      token_S, gap_S = sampling.choose(scores)
-    ended_S = (left_S <= 1) | sampling.is_end(token_S, self.end_ids)
-    done_S = (length_S > 0) & ended_S
-    bits_S = jax.lax.bitcast_convert_type(gap_S, jnp.int32)
-    result_3S = jnp.stack([token_S, bits_S, done_S.astype(jnp.int32)])
+    token_S, done_S, result_3S = scored(
+        logits_SV, draws_S, length_S, left_S, self.end_ids
+    )
     B = feed.token_B.shape[0]
     return pool, _next_feed(feed, token_S[:B], done_S[:B]), result_3S
+
+
+def scored(
+    logits_SV: jax.Array,
+    draws_S: Draws | None,
+    length_S: jax.Array,
+    left_S: jax.Array,
+    end_ids: tuple[int, ...],
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+  """The rows' tokens, whether they end an answer, and both with the gaps."""
+  with jax.named_scope("sampling"):
+    scores = sampling.score(logits_SV, draws_S, length_S)
+    token_S, gap_S = sampling.choose(scores)
+  ended_S = (left_S <= 1) | sampling.is_end(token_S, end_ids)
+  done_S = (length_S > 0) & ended_S
+  bits_S = jax.lax.bitcast_convert_type(gap_S, jnp.int32)
+  result_3S = jnp.stack([token_S, bits_S, done_S.astype(jnp.int32)])
+  return token_S, done_S, result_3S
 
 
 def _next_feed(feed: Feed, token_B: jax.Array, done_B: jax.Array) -> Feed:

@@ -20,6 +20,7 @@ from pdjax.config import Sampling
 from pdjax.engine import packing
 from pdjax.engine.buckets import Shape
 from pdjax.engine.passes import Passes, Prompts, Rows
+from pdjax.engine.stagedpass import StagedPasses
 from pdjax.ops import Kernels
 
 
@@ -28,6 +29,8 @@ class Programs:
   """Makes a program of every shape."""
 
   passes: Passes
+  staged: StagedPasses | None
+  """Of prompts whose pages leave layer by layer."""
   params: Any
   """Weights, or their shapes with shardings: a list."""
   config: kv.KVPoolConfig
@@ -48,10 +51,12 @@ class Programs:
     """The pool goes in and out in one explicit sharding, or it is copied."""
     with jax.default_matmul_precision(self.precision):
       match shape.kind:
-        case "gather":
+        case "gather" | "gather_layers":
           return self._lower_gather(shape)
-        case "scatter":
+        case "scatter" | "scatter_layers":
           return self._lower_scatter(shape)
+        case "begin" | "stage" | "end":
+          return self._lower_stage(shape)
         case _:
           return self._lower_pass(shape)
 
@@ -69,12 +74,19 @@ class Programs:
     return kv.staging_sharding(self.mesh, heads)
 
   def empty_staging(self, shape: Shape) -> Any:
-    """Zeros of what arrives, on the host: [L, M, 2, K, C, H]."""
+    """Zeros of what arrives, on the host: [L, M, 2, K, C, H] or the like."""
+    L = self.layers_of(shape)
     if self.rounds:
-      return rounded.empty(self.config, shape.M, shape.K)
-    L, _, pair, _, C, H = self.config.shape
+      return rounded.empty(self.config, L, shape.M, shape.K)
+    _, _, pair, _, C, H = self.config.shape
     dtype = jnp.dtype(self.config.dtype)
     return np.zeros((L, shape.M, pair, shape.K, C, H), dtype)
+
+  def layers_of(self, shape: Shape) -> int:
+    """That are copied together."""
+    if self.staged and shape.kind.endswith("_layers"):
+      return self.staged.staged.layers
+    return self.config.num_layers
 
   def no_rows(self, shape: Shape) -> Rows:
     """Decode rows of the shape, all of them empty."""
@@ -88,16 +100,18 @@ class Programs:
     pool = kv.pool_sharding(self.mesh)
     sent = self.staging_for(self.config.shape[3])
     program = jax.jit(
-        self._gather, in_shardings=(pool, self._whole),
+        self._gather, in_shardings=(pool, self._whole, self._whole),
         out_shardings=(sent, self._whole),
     )
-    return program.lower(self._pool(), packing.padded([], shape.M))
+    return program.lower(
+        self._pool(), packing.padded([], shape.M), self.first_layers(shape)
+    )
 
   def _lower_scatter(self, shape: Shape) -> jax.stages.Lowered:
     pool, staging = kv.pool_sharding(self.mesh), self.staging_for(shape.K)
     program = jax.jit(
         self._scatter, donate_argnums=0, out_shardings=(pool, self._whole),
-        in_shardings=(pool, staging, self._whole),
+        in_shardings=(pool, staging, self._whole, self._whole),
     )
     arriving = jax.tree.map(
         lambda zeros, where: jax.ShapeDtypeStruct(
@@ -106,8 +120,13 @@ class Programs:
         self.empty_staging(shape), staging,
     )
     return program.lower(
-        self._pool(), arriving, packing.padded([], shape.M)
+        self._pool(), arriving, packing.padded([], shape.M),
+        self.first_layers(shape),
     )
+
+  def first_layers(self, shape: Shape, first: int = 0) -> np.ndarray:
+    """Numbers of the layers that are copied, from `first` on."""
+    return np.arange(first, first + self.layers_of(shape), dtype=np.int32)
 
   def _lower_pass(self, shape: Shape) -> jax.stages.Lowered:
     pool = kv.pool_sharding(self.mesh)
@@ -124,6 +143,33 @@ class Programs:
     )
     return program.lower(self.params, self._pool(), *args)
 
+  def _lower_stage(self, shape: Shape) -> jax.stages.Lowered:
+    """The vectors between stages lie whole on each device."""
+    assert self.staged is not None
+    params = jax.tree.map(lambda weight: weight.sharding, self.params)
+    pool, whole = kv.pool_sharding(self.mesh), self._whole
+    prompts = self.no_prompts(shape)
+    if shape.kind == "begin":
+      program = jax.jit(
+          self.staged.begin, in_shardings=(params, whole), out_shardings=whole
+      )
+      return program.lower(self.params, prompts)
+    vectors = jax.eval_shape(self.staged.begin, self.params, prompts)
+    x_UD = jax.ShapeDtypeStruct(vectors.shape, vectors.dtype, sharding=whole)
+    if shape.kind == "end":
+      program = jax.jit(
+          self.staged.end, in_shardings=(params, whole, whole),
+          out_shardings=whole,
+      )
+      return program.lower(self.params, x_UD, prompts)
+    program = jax.jit(
+        self.staged.stage, donate_argnums=(1, 2), out_shardings=(pool, whole),
+        in_shardings=(params, pool, whole, whole, whole),
+    )
+    return program.lower(
+        self.params, self._pool(), x_UD, prompts, np.int32(0)
+    )
+
   @property
   def _whole(self) -> NamedSharding:
     return meshes.replicated(self.mesh)
@@ -134,21 +180,30 @@ class Programs:
         sharding=kv.pool_sharding(self.mesh),
     )
 
-  def _gather(self, pool_LP2KCH: jax.Array, page_M: jax.Array):
+  def _gather(self, pool_LP2KCH, page_M, layer_L):
     if not self.rounds:
-      staging_LM2KCH = kv.gather_pages(pool_LP2KCH, page_M)
+      staging_LM2KCH = self._copied(pool_LP2KCH, page_M, layer_L)
       return staging_LM2KCH, self._sums(staging_LM2KCH)
-    staging = rounded.gather(pool_LP2KCH, page_M, self.mesh, self.kernels)
+    staging = rounded.gather(
+        pool_LP2KCH, page_M, layer_L, self.mesh, self.kernels
+    )
     return staging, self._sums(rounded.restored(staging, self.config.dtype))
 
-  def _scatter(self, pool_LP2KCH, staging, page_M):
+  def _scatter(self, pool_LP2KCH, staging, page_M, layer_L):
     if self.rounds:
       pool_LP2KCH = rounded.scatter(
-          pool_LP2KCH, staging, page_M, self.mesh, self.kernels
+          pool_LP2KCH, staging, page_M, layer_L, self.mesh, self.kernels
       )
-    else:
+    elif len(layer_L) == self.config.num_layers:
       pool_LP2KCH = kv.scatter_pages(pool_LP2KCH, staging, page_M)
-    return pool_LP2KCH, self._sums(kv.gather_pages(pool_LP2KCH, page_M))
+    else:
+      pool_LP2KCH = kv.scatter_pages(pool_LP2KCH, staging, page_M, layer_L)
+    return pool_LP2KCH, self._sums(self._copied(pool_LP2KCH, page_M, layer_L))
+
+  def _copied(self, pool_LP2KCH, page_M, layer_L) -> jax.Array:
+    if len(layer_L) == self.config.num_layers:
+      return kv.gather_pages(pool_LP2KCH, page_M)
+    return kv.gather_layers(pool_LP2KCH, page_M, layer_L)
 
   def _sums(self, pages_LM2KCH: jax.Array) -> jax.Array | None:
     if not self.verify:

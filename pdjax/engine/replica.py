@@ -18,7 +18,7 @@ from pdjax import kv
 from pdjax import mesh as meshes
 from pdjax.config import Sampling
 from pdjax.engine import packing
-from pdjax.engine.buckets import Buckets, Shape
+from pdjax.engine.buckets import STAGED, Buckets, Shape
 from pdjax.engine.passes import Feed, Prompts, Rows
 from pdjax.engine.programs import Programs
 
@@ -74,19 +74,52 @@ class Replica:
     )
     return result_3S
 
-  def gather(self, page_M: np.ndarray) -> tuple[Any, jax.Array | None]:
+  @property
+  def stages(self) -> range:
+    """First layer of each stage of a prompt; empty if it has none."""
+    staged = self._programs.staged
+    return staged.staged.first_layers if staged else range(0)
+
+  def prefill_staged(
+      self, prompts: Prompts, between: Callable[[int], None]
+  ) -> jax.Array:
+    """Chunks, in stages: result_3R. `between` is told of each one's first
+    layer when it is issued."""
+    U, M = len(prompts.token_U), prompts.page_RM.shape[1]
+    begin, stage, end = (
+        self._program(Shape(kind, M, U=U)) for kind in STAGED
+    )
+    x_UD = begin(self._params, prompts)
+    for first_layer in self.stages:
+      self._pool, x_UD = stage(
+          self._params, self._pool, x_UD, prompts, np.int32(first_layer)
+      )
+      between(first_layer)
+    return end(self._params, x_UD, prompts)
+
+  def gather(
+      self, page_M: np.ndarray, first_layer: int | None = None
+  ) -> tuple[Any, jax.Array | None]:
     """Pages copied out: (staging, checksums or None).
 
-    staging_LM2KCH, or a `Rounded` where pages travel as int8.
+    staging_LM2KCH, or a `Rounded` where pages travel as int8; all layers, or
+    those of the stage that begins with one.
     """
-    return self._program(Shape("gather", len(page_M)))(self._pool, page_M)
+    kind = "gather" if first_layer is None else "gather_layers"
+    shape = Shape(kind, len(page_M))
+    layer_L = self._programs.first_layers(shape, first_layer or 0)
+    return self._program(shape)(self._pool, page_M, layer_L)
 
   def scatter(
-      self, staging: Any, page_M: np.ndarray
+      self, staging: Any, page_M: np.ndarray, first_layer: int | None = None
   ) -> jax.Array | None:
     """Pages overwritten; what is there then is summed up, or None."""
-    shape = Shape("scatter", len(page_M), K=heads_of(staging))
-    self._pool, sums = self._program(shape)(self._pool, staging, page_M)
+    kind = "scatter" if first_layer is None else "scatter_layers"
+    shape = Shape(kind, len(page_M), K=heads_of(staging))
+    layer_L = self._programs.first_layers(shape, first_layer or 0)
+    self._pool, sums = self._program(shape)(
+        self._pool, staging, page_M, layer_L
+    )
     return sums
 
   def wait(self) -> None:
@@ -147,8 +180,17 @@ class Replica:
     match shape.kind:
       case "gather":
         jax.block_until_ready(self.gather(page_M))
+      case "gather_layers":
+        jax.block_until_ready(self.gather(page_M, 0))
       case "scatter":
         self.scatter(self._empty_staging(shape), page_M)
+      case "scatter_layers":
+        self.scatter(self._empty_staging(shape), page_M, 0)
+      case "begin" | "stage":
+        pass  # with `end`
+      case "end":
+        prompts = self._programs.no_prompts(shape)
+        np.asarray(self.prefill_staged(prompts, lambda first_layer: None))
       case "decode":
         rows = self.rows_on_device(self._programs.no_rows(shape))
         feed, _ = self.decode(packing.feed_of((), shape.B), rows)

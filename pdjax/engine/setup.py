@@ -11,8 +11,10 @@ from pdjax.engine.kernels import kernels_of
 from pdjax.engine.passes import Passes
 from pdjax.engine.programs import Programs
 from pdjax.engine.replica import Replica
+from pdjax.engine.stagedpass import StagedPasses
 from pdjax.models import transformer, weights
 from pdjax.models.spec import ModelSpec
+from pdjax.models.staged import Staged
 from pdjax.models.transformer import Transformer
 
 Setting = tuple[Transformer, Replica]
@@ -67,9 +69,14 @@ def programs_of(
   """
   apply, params = transformer.pure(model)
   leaves, tree = jax.tree.flatten(params)  # a list flattens fast every step
+
+  def unflatten(leaves):
+    return jax.tree.unflatten(tree, leaves)
+
+  page_tokens = run.cluster.page_tokens
   passes = Passes(
-      lambda leaves, *args: apply(jax.tree.unflatten(tree, leaves), *args),
-      run.cluster.page_tokens, end_ids,
+      lambda leaves, *args: apply(unflatten(leaves), *args), page_tokens,
+      end_ids,
   )
   pool = transformer.pool_config(
       model.spec, tp=model.mesh.size, num_pages=pool_pages + 1,
@@ -77,8 +84,14 @@ def programs_of(
       packed=ops.packed_on(model.kernels, model.spec.head_dim),
   )
   plan_of_transfer = run.strategy.transfer or config.TransferPlan()
+  staged = None
+  if plan_of_transfer.group_layers:
+    staged = StagedPasses(
+        Staged.of(model, plan_of_transfer.group_layers), unflatten,
+        page_tokens, end_ids,
+    )
   return Programs(
-      passes=passes, params=leaves, config=pool, mesh=model.mesh,
+      passes=passes, staged=staged, params=leaves, config=pool, mesh=model.mesh,
       R=R, precision=run.engine.matmul_precision,
       verify=plan_of_transfer.verify, sampling=run.sampling,
       kernels=model.kernels, rounds=plan_of_transfer.payload == "int8",

@@ -13,7 +13,14 @@ import numpy as np
 
 from pdjax.engine import packing
 from pdjax.engine.buckets import rung
-from pdjax.engine.orders import Chunk, DecodeRow, Made, StepOrder
+from pdjax.engine.orders import (
+    Chunk,
+    DecodeRow,
+    GatherOrder,
+    Group,
+    Made,
+    StepOrder,
+)
 from pdjax.engine.replica import Replica
 from pdjax.engine.stopping import Stops, Watch
 
@@ -22,6 +29,8 @@ TOKEN, GAP, DONE = range(3)
 
 Spoken = tuple[int, int]
 """A request and its token."""
+
+Leave = Callable[[GatherOrder], None]
 
 Heard = Callable[[Iterable[Spoken]], None]
 
@@ -127,16 +136,23 @@ class PromptStep:
   """Prompt chunks packed into as few passes as fit; decodes join the last."""
 
   def __init__(
-      self, order: StepOrder, replica: Replica, padding: Padding, stops: Stops
+      self,
+      order: StepOrder,
+      replica: Replica,
+      padding: Padding,
+      stops: Stops,
+      leave: Leave = lambda gather: None,
   ):
+    """`leave` copies pages out, a group of layers at a time."""
     self._order, self._replica, self._padding = order, replica, padding
-    self._stops = stops
+    self._stops, self._leave = stops, leave
 
   def execute(self, ahead: int, landed: Heard) -> Iterator[Made]:
     """All passes of the step; `landed` is called once, at its end."""
     self._order.control.claim(wait=True)
     buckets, R = self._replica.buckets, self._replica.R
     packs = list(packing.split(self._order.chunks, buckets.U[-1], R))
+    self._last_chunk = packs[-1][-1]
     joined = [()] * (len(packs) - 1) + [self._order.decodes]
     passes = list(zip(packs, joined, strict=True))
     issued = [self._issue(chunks, decodes) for chunks, decodes in passes]
@@ -160,10 +176,29 @@ class PromptStep:
     B = buckets.B[-1] if decodes else 0
     self._padding.count(tokens + len(decodes), U + B)
     kind = self._replica.sampling
+    prompts = packing.prompts_of(chunks, U, M, self._replica.R, kind)
+    if self._replica.stages and not decodes:
+      return self._replica.prefill_staged(prompts, self._left(chunks))
     return self._replica.mixed(
         packing.feed_of(decodes, B), packing.rows_of(decodes, B, M, kind),
-        packing.prompts_of(chunks, U, M, self._replica.R, kind),
+        prompts,
     )
+
+  def _left(self, chunks: list[Chunk]) -> Callable[[int], None]:
+    """After each stage of the last pass its layers of the pages leave."""
+    gathers, stages = self._order.gathers, self._replica.stages
+    if chunks[-1] is not self._last_chunk:
+      gathers = ()
+
+    def left(first_layer: int) -> None:
+      group = Group(
+          first_layer, first_layer == stages[0], first_layer == stages[-1],
+          len(stages),
+      )
+      for gather in gathers:
+        self._leave(gather.of(group))
+
+    return left
 
   def _talking(
       self, chunks: list[Chunk], decodes: tuple[DecodeRow, ...]

@@ -21,7 +21,6 @@ from pdjax.engine.orders import (
     Broke,
     GatherOrder,
     Gone,
-    Landed,
     Lose,
     Ready,
     Report,
@@ -36,6 +35,7 @@ from pdjax.engine.orders import (
 from pdjax.engine.replica import Replica
 from pdjax.engine.steps import DecodeRun, Padding, PromptStep, Spoken
 from pdjax.engine.stopping import Stops
+from pdjax.engine.tally import Tally
 from pdjax.marks import marked
 
 Errand = Callable[[Replica], None]
@@ -51,7 +51,8 @@ class Worker:
     name: its role and number, as timelines have it.
     replica: handed over; nobody else may use it from now on.
     clock: of the run.
-    reports: where `RunOver`, `Landed`, `Ready` and `Broke` go.
+    reports: where `RunOver`, `Ready`, `Broke` and the like go.
+    tally: told of transfers that are over.
     ship: takes what a gather copied, with its checksums.
     ahead: `engine.dispatch_ahead`.
     stops: strings that end an answer.
@@ -65,6 +66,7 @@ class Worker:
       replica: Replica,
       clock: Clock,
       reports: "queue.SimpleQueue[Report]",
+      tally: Tally,
       ship: Ship,
       ahead: int,
       stops: Stops,
@@ -72,7 +74,7 @@ class Worker:
   ):
     self.id, self.replica, self.padding = id, replica, Padding()
     self.name, self._track = name, tracks.of_worker(name)
-    self._clock, self._reports = clock, reports
+    self._clock, self._reports, self._tally = clock, reports, tally
     self._ship, self._ahead = ship, ahead
     self._stops, self._tells = stops, tells
     self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
@@ -122,7 +124,7 @@ class Worker:
       case StepOrder() | GatherOrder() | ScatterOrder() if (
           self._lost or order.life != self._lives
       ):
-        self._reports.put(self._not_done(order))
+        self._refuse(order)
       case StepOrder():
         self._step(order)
       case Lose():
@@ -132,9 +134,7 @@ class Worker:
         self._lost = False
         self._reports.put(There(self.id))
       case GatherOrder():
-        with marked(self._track, tracks.GATHER, transfer=order.transfer):
-          page_M = self._padded(order.pages)
-          self._ship(order, *self.replica.gather(page_M))
+        self._gather(order)
       case ScatterOrder():
         with marked(self._track, tracks.SCATTER, transfer=order.transfer):
           self._scatter(order)
@@ -143,6 +143,12 @@ class Worker:
       case _:
         order(self.replica)
         self._reports.put(Ready(self.id))
+
+  def _gather(self, order: GatherOrder) -> None:
+    first_layer = order.group.first_layer if order.group else None
+    with marked(self._track, tracks.GATHER, transfer=order.transfer):
+      page_M = self._padded(order.pages)
+      self._ship(order, *self.replica.gather(page_M, first_layer))
 
   def _step(self, order: StepOrder) -> None:
     started_ps = self._clock.now_ps()
@@ -154,12 +160,14 @@ class Worker:
         self._reports.put(Said(tuple(spoken)))
       self._move_pages()
 
-    kind = PromptStep if order.chunks else DecodeRun
     span = tracks.of_steps(
         prefill=bool(order.chunks), decode=bool(order.decodes)
     )
+    told = (order, self.replica, self.padding, self._stops)
     with marked(self._track, span, run=order.run, decodes=len(order.decodes)):
-      step = kind(order, self.replica, self.padding, self._stops)
+      step = (
+          PromptStep(*told, self._gather) if order.chunks else DecodeRun(*told)
+      )
       made = tuple(step.execute(self._ahead, landed))
     self._reports.put(
         RunOver(self.id, order.run, started_ps, tuple(ends_ps), made)
@@ -179,21 +187,27 @@ class Worker:
     self._reports.put(Gone(self.id))
     self._lives += 1  # whoever sees it finds `Gone` told
 
-  def _not_done(
-      self, order: StepOrder | GatherOrder | ScatterOrder
-  ) -> Undone | Landed:
-    """The answer to what was meant for a life that is over."""
-    if isinstance(order, StepOrder):
-      return Undone(self.id, order.run)
-    return Landed(order.transfer, f"worker {self.id} was lost")
+  def _refuse(self, order: StepOrder | GatherOrder | ScatterOrder) -> None:
+    """Answers what was meant for a life that is over."""
+    why = f"worker {self.id} was lost"
+    if not isinstance(order, StepOrder):
+      self._tally.over(order.transfer, order.group, why)
+      return
+    self._reports.put(Undone(self.id, order.run))
+    for gather in order.gathers:
+      self._tally.over(gather.transfer, None, why)
 
   def _scatter(self, order: ScatterOrder) -> None:
-    sums = self.replica.scatter(order.staging, self._padded(order.pages))
+    group = order.group
+    sums = self.replica.scatter(
+        order.staging, self._padded(order.pages),
+        group.first_layer if group else None,
+    )
     self.replica.wait()
     failure = ""
     if order.checksums is not None and sums is not None:
       failure = mismatch(order.checksums, np.asarray(sums), len(order.pages))
-    self._reports.put(Landed(order.transfer, failure))
+    self._tally.over(order.transfer, group, failure)
 
   def _padded(self, pages: tuple[int, ...]) -> np.ndarray:
     ladder = self.replica.buckets.staging_M

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pdjax import events
 from pdjax.config import Pool, TransferPlan
+from pdjax.engine import capacity
 from pdjax.engine.verify import verify_tokens
 from pdjax.request import Request
 from pdjax.workload.workload import Workload
@@ -30,17 +31,32 @@ from tests.engine.engine_session import (
 SPLITS = ("1P1D", "1P3D", "3P1D", "2P2D")
 
 
+LAYERS = TransferPlan(granularity="layers", layers=1, verify=True)
+"""Engines made for it can move pages in all ways. The model has two layers."""
+
+
+def any_role(split, **settings):
+  """An engine whose workers can do all."""
+  run = run_of(split, "elastic", chunk_size=32, plan=LAYERS, **settings)
+  return small_engine(run)
+
+
+def small_engine(run):
+  """With one size of staging arrays."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(capacity, "STAGING_RUNGS", 1)
+    return engine_of(run, max_programs=9)
+
+
 @pytest.fixture(name="four", scope="module")
 def _four():
-  run = run_of("2P2D", "elastic", chunk_size=32)
-  with engine_of(run, max_programs=9) as backend:
+  with any_role("2P2D") as backend:
     yield backend
 
 
 @pytest.fixture(name="degrees", scope="module")
 def _degrees():
-  run = run_of("1P1D", "elastic", chunk_size=32, tp={"P": 2, "D": 1})
-  with engine_of(run, max_programs=9) as backend:
+  with any_role("1P1D", tp={"P": 2, "D": 1}) as backend:
     yield backend
 
 
@@ -71,11 +87,12 @@ def loads(draw):
 
 @st.composite
 def plans(draw):
-  granularity = draw(st.sampled_from(["request", "chunk"]))
+  granularity = draw(st.sampled_from(["request", "chunk", "layers"]))
   ahead = st.sampled_from(["prefill_start", "arrival"])
   late = st.just("prefill_end") if granularity == "request" else st.nothing()
   return TransferPlan(
-      granularity=granularity, reserve_at=draw(late | ahead), verify=True
+      granularity=granularity, reserve_at=draw(late | ahead), verify=True,
+      layers=1 if granularity == "layers" else None,
   )
 
 
@@ -94,10 +111,11 @@ def same_as_colocated(backend, run, load, said):
   served = serve_on(backend, run, load, said=said)
   assert backend.compiles_in_window == 0
   assert served.same_tokens(truth)
+  assert verify_tokens(backend, load, len(load.requests)).holds
   return served
 
 
-@drawn(30)
+@drawn(15)
 @given(loads(), plans(), st.sampled_from(SPLITS), st.sampled_from([8, 20, 32]),
        st.sampled_from([13, 40, 100]))
 def test_tokens_do_not_depend_on_schedule_or_split(
@@ -110,7 +128,7 @@ def test_tokens_do_not_depend_on_schedule_or_split(
   same_as_colocated(four, run, *load)
 
 
-@drawn(20)
+@drawn(10)
 @given(loads(), plans(), st.sampled_from(["PD", "DP"]),
        st.sampled_from([8, 20]))
 def test_nor_on_a_change_of_degree(degrees, load, plan, order, chunk_size):
@@ -145,9 +163,9 @@ def test_pieces_land_while_the_prompt_is_computed(four):
 
 def test_pages_as_int8():
   """A third of the bytes move; whoever needs exact tokens is told."""
-  plan = TransferPlan(granularity="chunk", payload="int8", verify=True)
+  plan = dataclasses.replace(LAYERS, payload="int8")
   run = run_of("1P1D", "disaggregated", chunk_size=16, plan=plan)
-  with engine_of(run, max_programs=6) as backend:
+  with small_engine(run) as backend:
     served = serve_on(backend, run)
     assert backend.compiles_in_window == 0
     agreement = verify_tokens(backend, workload(), len(PROMPT_TOKENS))
@@ -162,3 +180,22 @@ def test_pages_as_int8():
   assert not any(e.failure for e in ended)
   assert agreement.checked == sum(OUTPUT_TOKENS)
   assert agreement.different < 0.2 * agreement.checked
+
+
+def test_layers_leave_their_step(four):
+  """Each group goes by itself; the scheduler hears of one transfer."""
+  load = Workload((Request(
+      id=0, arrival_ps=0, prompt_tokens=66, max_tokens=4
+  ),), (4,), {})
+  said = [np.arange(66, dtype=np.int32)]
+  run = run_of("1P1D", "disaggregated", plan=LAYERS)
+  log = same_as_colocated(four, run, load, said).log
+  (moved,), (ended,) = (
+      log.of(events.Transfer), log.of(events.TransferEnded)
+  )
+  assert (moved.pages, moved.group_layers) == ((0, 9), 1)
+  assert ended.moved_bytes == 9 * four.replicas[0].sent_page_bytes
+  stages = [e.stage for e in log.of(events.TransferProgressed)]
+  assert stages == ["gathered", "sent"]
+  kinds = [type(e).__name__ for e in log.of(events.Transfer, events.StepEnded)]
+  assert kinds[:2] == ["Transfer", "StepEnded"]
