@@ -133,7 +133,8 @@ class Link:
   """Between any two workers; None takes the chip's own interconnect."""
 
   bandwidth_bytes_per_s: float | None = None
-  """Per direction and worker; None: the chips' own interconnect."""
+  """Per direction and worker; None: the chips' own interconnect. On real
+  devices what moves is kept back as if the link were so slow."""
   latency_s: float = 20e-6
   """From the start of a transfer to its first byte."""
 

@@ -188,8 +188,17 @@ _READS = (
     ),
     _Reads(
         ("cluster.link",),
-        lambda run: _simulated(run) and _moves_pages(run),
-        "only simulated disaggregation has a link to describe",
+        _moves_pages,
+        "only disaggregation has a link between workers",
+    ),
+    _Reads(
+        ("cluster.link.latency_s",),
+        lambda run: (
+            _simulated(run)
+            or run.cluster.link.bandwidth_bytes_per_s is not None
+        ),
+        "the jax backend slows transfers only where"
+        " cluster.link.bandwidth_bytes_per_s is said",
     ),
     _Reads(
         (

@@ -32,6 +32,7 @@ from pdjax.engine.orders import (
 )
 from pdjax.engine.replica import Replica
 from pdjax.engine.sampling import fits, own
+from pdjax.engine.slowlink import slow_link
 from pdjax.engine.steps import Padding
 from pdjax.engine.stopping import stops_of
 from pdjax.engine.strikes import Strikes
@@ -104,6 +105,7 @@ class EngineBackend:
     self._crew = Crew(
         replicas, tracks.worker_names(run), self._clock,
         run.engine.dispatch_ahead, put, self._stops, tells=heard is not None,
+        slow=slow_link(run.cluster.link),
     )
     self._controls: dict[int, RunControl] = {}
     self._strikes = Strikes(None, self._crew)

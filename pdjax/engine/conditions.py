@@ -27,6 +27,12 @@ def of(run: config.Run, devices: Sequence[Device]) -> dict:
     )
   if run.strategy.transfer and run.strategy.transfer.payload == "int8":
     notes.append("KV rounded to int8 on its way: tokens are not exact")
+  link = run.cluster.link
+  if link.bandwidth_bytes_per_s is not None and len(sizes) > 1:
+    notes.append(
+        f"transfers slowed to {link.bandwidth_bytes_per_s / 1e9:g} GB/s and"
+        f" {link.latency_s * 1e6:g} us: copies are real, the link is not"
+    )
   return {
       "platform": platform,
       "device_kind": devices[0].device_kind,

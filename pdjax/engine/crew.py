@@ -25,6 +25,7 @@ from pdjax.engine.orders import (
 )
 from pdjax.engine.passage import Passage, later
 from pdjax.engine.replica import Replica
+from pdjax.engine.slowlink import SlowLink
 from pdjax.engine.stopping import Stops
 from pdjax.engine.tally import Tally
 from pdjax.engine.worker import Errand, Worker
@@ -48,6 +49,7 @@ class Crew:
     put: moves arrays between meshes.
     stops: strings that end an answer.
     tells: workers report `Said` too.
+    slow: keeps what moves back, as a slower link would.
   """
 
   def __init__(
@@ -59,7 +61,9 @@ class Crew:
       put: Put,
       stops: Stops,
       tells: bool,
+      slow: SlowLink | None = None,
   ):
+    self.slow = slow
     self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
     self._mover = Mover(self._mover_failed, put)
     self._tally = Tally(self._reports)
@@ -159,7 +163,10 @@ class Crew:
   ) -> None:
     """Called by the source's thread; the mover's thread goes on from here."""
     source, target = self.workers[source_id], self.workers[order.target]
-    passage = Passage(order, sums, source, target, self._reports, self._tally)
+    passage = Passage(
+        order, sums, source, target, self._reports, self._tally,
+        self.slow if order.transfer >= 0 else None,
+    )
     shipment = Shipment(
         staging, target.replica.staging_for(staging), passage.gathered,
         passage.sent, tracks.of_link(source.name, target.name),

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from pdjax.engine.orders import GatherOrder, Passed, ScatterOrder
+from pdjax.engine.slowlink import SlowLink
 from pdjax.engine.tally import Tally
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Passage:
     target: whose they will be.
     reports: where `Passed` goes.
     tally: told how it ended, unless the target tells.
+    slow: keeps arrivals back; None: the real link as it is.
   """
 
   def __init__(
@@ -41,9 +43,11 @@ class Passage:
       target: "Worker",
       reports: "queue.SimpleQueue[Report]",
       tally: Tally,
+      slow: SlowLink | None = None,
   ):
     self._order, self._sums, self._reports = order, sums, reports
     self._source, self._target, self._tally = source, target, tally
+    self._slow = slow
     self._gathered_s = 0.0
 
   def gathered(self) -> None:
@@ -55,6 +59,23 @@ class Passage:
 
   def sent(self, arrived: Any) -> None:
     """The pages are on the target's mesh."""
+    if self._slow is None:
+      self._arrive(arrived)
+      return
+    due_s = self._slow.arrival_s(
+        self._source.id, self._target.id, self._size_bytes, self._gathered_s
+    )
+    wait_s = due_s - time.perf_counter()
+    later(max(0.0, wait_s), lambda: self._arrive(arrived))
+
+  @property
+  def _size_bytes(self) -> float:
+    """Of the pages, or of its layers of them; padding does not travel."""
+    size_bytes = len(self._order.pages) * self._source.replica.sent_page_bytes
+    group = self._order.group
+    return size_bytes / group.count if group else size_bytes
+
+  def _arrive(self, arrived: Any) -> None:
     harm = self._order.harm
     match harm.kind if harm else "":
       case "dropped":
