@@ -162,13 +162,13 @@ class Programs:
           out_shardings=whole,
       )
       return program.lower(self.params, x_UD, prompts)
+    weights = self.staged.weights(self.params)[0]
+    shardings = jax.tree.map(lambda weight: weight.sharding, weights)
     program = jax.jit(
         self.staged.stage, donate_argnums=(1, 2), out_shardings=(pool, whole),
-        in_shardings=(params, pool, whole, whole, whole),
+        in_shardings=(shardings, pool, whole, whole, whole),
     )
-    return program.lower(
-        self.params, self._pool(), x_UD, prompts, np.int32(0)
-    )
+    return program.lower(weights, self._pool(), x_UD, prompts, np.int32(0))
 
   @property
   def _whole(self) -> NamedSharding:

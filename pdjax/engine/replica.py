@@ -33,7 +33,8 @@ class Replica:
 
   def __init__(self, programs: Programs, buckets: Buckets):
     self._programs, self.buckets = programs, buckets
-    self._params = programs.params
+    self._params, staged = programs.params, programs.staged
+    self._stage_weights = staged.weights(self._params) if staged else []
     self._compiled: dict[Shape, Callable] = {}
     self._new_pool = kv.pool_maker(programs.config, programs.mesh)
     self._pool = self._new_pool()
@@ -90,9 +91,11 @@ class Replica:
         self._program(Shape(kind, M, U=U)) for kind in STAGED
     )
     x_UD = begin(self._params, prompts)
-    for first_layer in self.stages:
+    for weights, first_layer in zip(
+        self._stage_weights, self.stages, strict=True
+    ):
       self._pool, x_UD = stage(
-          self._params, self._pool, x_UD, prompts, np.int32(first_layer)
+          weights, self._pool, x_UD, prompts, np.int32(first_layer)
       )
       between(first_layer)
     return end(self._params, x_UD, prompts)

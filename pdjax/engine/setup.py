@@ -87,7 +87,7 @@ def programs_of(
   staged = None
   if plan_of_transfer.group_layers:
     staged = StagedPasses(
-        Staged.of(model, plan_of_transfer.group_layers), unflatten,
+        Staged(model, plan_of_transfer.group_layers), unflatten,
         page_tokens, end_ids,
     )
   return Programs(

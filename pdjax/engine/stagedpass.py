@@ -29,22 +29,24 @@ class StagedPasses:
   page_tokens: int
   end_ids: tuple[int, ...]
 
+  def weights(self, params) -> list[Any]:
+    """Of each stage."""
+    return self.staged.weights(self.unflatten(params))
+
   def begin(self, params, prompts: Prompts) -> jax.Array:
     return self.staged.begin(self.unflatten(params), prompts.token_U)
 
   def stage(
       self,
-      params,
+      weights,
       pool: jax.Array,
       x_UD: jax.Array,
       prompts: Prompts,
       first_layer: jax.Array,
   ) -> tuple[jax.Array, jax.Array]:
-    """(pool, x_UD)."""
+    """(pool, x_UD); `weights` are those of the stage."""
     batch = self._batch(prompts)
-    x_UD, pool = self.staged.stage(
-        self.unflatten(params), batch, pool, x_UD, first_layer
-    )
+    x_UD, pool = self.staged.stage(weights, batch, pool, x_UD, first_layer)
     return pool, x_UD
 
   def end(self, params, x_UD: jax.Array, prompts: Prompts) -> jax.Array:

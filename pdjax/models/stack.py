@@ -11,7 +11,7 @@ Dimension key: docs/notation.md.
 import functools
 import math
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -66,6 +66,46 @@ class Stack(nnx.Module):
     once = jax.jit(one)  # traced for the first layer alone
     for number, block in enumerate(self.blocks):
       carry, _ = once(carry, (nnx.split(block)[1], jnp.int32(number)))
+    return carry
+
+  def groups(self, layers: int) -> list[Any]:
+    """Weights of so many layers at a time, as `through_group` takes them."""
+    numbers = range(0, self.num_layers, layers)
+    if not self.apart:
+      return [nnx.split(self.stacked)[1]] * len(numbers)
+    states = [nnx.split(block)[1] for block in self.blocks]
+    return [states[first : first + layers] for first in numbers]
+
+  def through_group(
+      self,
+      layer: Layer[Carry],
+      carry: Carry,
+      weights: Any,
+      first_layer: jax.Array,
+      layers: int,
+  ) -> Carry:
+    """As `through`, for the layers from `first_layer` on; reads no weights of
+    its own."""
+    graph, _ = nnx.split(self.blocks[0] if self.apart else self.stacked)
+
+    def one(carry, own, number):
+      return layer(nnx.merge(graph, own), number, carry)
+
+    def numbered(carry, number):
+      own = jax.tree.map(
+          lambda weight: jax.lax.dynamic_index_in_dim(
+              weight, number, keepdims=False
+          ),
+          weights,
+      )
+      return one(carry, own, number), None
+
+    if not self.apart:
+      numbers = first_layer + jnp.arange(layers, dtype=jnp.int32)
+      return jax.lax.scan(numbered, carry, numbers)[0]
+    once = jax.jit(one)
+    for place, own in enumerate(weights):
+      carry = once(carry, own, first_layer + jnp.int32(place))
     return carry
 
 

@@ -67,6 +67,22 @@ class Transformer(nnx.Module):
 
     The pool comes back in the sharding it came in; donate it.
     """
+    x_TD, pool = self.through_cache(
+        batch, pool_LP2KCH, self.embedded(batch.token_T), self.stack.through
+    )
+    return self.logits(x_TD[batch.logit_S]), pool
+
+  def through_cache(
+      self,
+      batch: kv.Batch,
+      pool_LP2KCH: jax.Array,
+      x_TD: jax.Array,
+      walk: Callable,
+  ) -> tuple[jax.Array, jax.Array]:
+    """Tokens' vectors through layers over the cache: (x_TD, the pool).
+
+    `walk(layer, carry)` goes through some layers or all, as `Stack.through`.
+    """
     L, P = pool_LP2KCH.shape[:2]
     rope = rope_tables(batch.position_T, self.spec)
     # All layers' pages as one long pool: layer l's page p is page l * P + p.
@@ -80,12 +96,10 @@ class Transformer(nnx.Module):
       x_TD, kv_P2KCH = block(x_TD, rope, attend)
       return x_TD, self._pinned(kv_P2KCH)
 
-    x_TD, kv_P2KCH = self.stack.through(
-        layer, (self._embed(batch.token_T), kv_P2KCH)
-    )
+    x_TD, kv_P2KCH = walk(layer, (x_TD, kv_P2KCH))
     pool = kv_P2KCH.reshape(pool_LP2KCH.shape)
     pool = jax.lax.with_sharding_constraint(pool, kv.pool_sharding(self.mesh))
-    return self._logits(x_TD[batch.logit_S]), pool
+    return x_TD, pool
 
   def plain(self, token_T: jax.Array) -> jax.Array:
     """One sequence from its first token, without a cache: logits_TV."""
@@ -95,9 +109,9 @@ class Transformer(nnx.Module):
     )
     x_TD = self.stack.through(
         lambda block, number, x_TD: block(x_TD, rope, attend)[0],
-        self._embed(token_T),
+        self.embedded(token_T),
     )
-    return self._logits(x_TD)
+    return self.logits(x_TD)
 
   def _attention(self, batch, first_page, kv_P2KCH, *qkv):
     """`cached_attention` of each device on its own heads."""
@@ -115,12 +129,14 @@ class Transformer(nnx.Module):
         check_vma=False,
     )(batch, first_page, kv_P2KCH, *qkv)
 
-  def _embed(self, token_T: jax.Array) -> jax.Array:
+  def embedded(self, token_T: jax.Array) -> jax.Array:
+    """What the first layer takes: x_TD."""
     return jax.lax.with_sharding_constraint(
         self.embed_VD[...][token_T], meshes.replicated(self.mesh)
     )
 
-  def _logits(self, x_SD: jax.Array) -> jax.Array:
+  def logits(self, x_SD: jax.Array) -> jax.Array:
+    """Of what the last layer leaves: logits_SV in float32."""
     head = self.embed_VD if self.spec.tie_word_embeddings else self.head_VD
     y_SD = rms_norm(x_SD, self.norm_D[...], self.spec.norm_eps)
     with jax.named_scope("head"):
