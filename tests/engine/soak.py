@@ -1,9 +1,9 @@
 """A long run under faults on real devices: nothing is lost, nothing grows.
 
-    JAX_PLATFORMS=cpu python -m tests.engine.soak [requests]
+    JAX_PLATFORMS=cpu python -m tests.engine.soak [requests [granularity]]
 
 Small requests on two P and two D workers of the tiny model, handed over in
-pieces. One transfer in
+chunks unless another granularity is said. One transfer in
 twenty is dropped, delayed, slowed or damaged, and workers are lost and come
 back. Every law is checked, tokens against a plain forward pass, and the memory
 of the process is told at a quarter of the requests and at the end.
@@ -73,16 +73,17 @@ def resident_mb() -> float:
   return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def soak(requests: int) -> int:
+def soak(requests: int, granularity: str) -> int:
   run = run_of("2P2D", "disaggregated", chunk_size=16, share=True)
-  plan = TransferPlan(granularity="chunk", verify=True)
+  layers = 1 if granularity == "layers" else None
+  plan = TransferPlan(granularity=granularity, layers=layers, verify=True)
   run = dataclasses.replace(
       run, faults=FAULTS,
       strategy=dataclasses.replace(run.strategy, transfer=plan),
   )
   load, said = load_of(requests)
   memory = Memory((requests // 4, requests))
-  with EngineBackend(run, load, said, max_programs=6) as backend:
+  with EngineBackend(run, load, said, max_programs=12) as backend:
     served = serve_on(backend, run, load, watch=memory, said=said)
     agreement = verify_tokens(backend, load, 100)
   return told(served, memory, agreement)
@@ -110,4 +111,7 @@ def told(served, memory, agreement) -> int:
 
 
 if __name__ == "__main__":
-  sys.exit(soak(int(sys.argv[1]) if len(sys.argv) > 1 else REQUESTS))
+  said = sys.argv[1:]
+  sys.exit(soak(
+      int(said[0]) if said else REQUESTS, said[1] if said[1:] else "chunk"
+  ))
