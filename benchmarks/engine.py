@@ -11,7 +11,7 @@ JAX's matrix products of the model alone, the floor that an engine in JAX has.
   --repeats=3          rounds; in each, every contender does every case
   --offline_repeats=2  of the last case alone, which takes longest
   --only=a,b           contenders: pdjax, products, transformers, vllm
-  --gaps               also what each operator takes beside the floor's
+  --no-gaps            without the table of what each operator takes
   --json=FILE          every single figure
   --markdown=FILE      the tables as a page
   --smoke              a tiny model in seconds: nothing is measured
@@ -136,11 +136,9 @@ def _say(text: str) -> None:
 
 
 def warm(found: Sequence[lines.Line], asked: Sequence[Case]) -> None:
-  """Each case once, and short, so that nothing is compiled when it counts."""
-  for case in asked:
+  """A prefill and a few decodes, so that what is lazy is done before."""
+  for case in asked[:2]:
     question = case.question | ({"steps": 2} if case.ask == "decode" else {})
-    if case.ask == "offline":
-      question["output"] = 2
     for line in found:
       line.ask(case.ask, **question)
 
@@ -174,7 +172,9 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
   parser.add_argument("--repeats", type=int)
   parser.add_argument("--offline_repeats", type=int)
   parser.add_argument("--only")
-  parser.add_argument("--gaps", action="store_true")
+  parser.add_argument(
+      "--gaps", action=argparse.BooleanOptionalAction, default=True
+  )
   parser.add_argument("--json", type=pathlib.Path)
   parser.add_argument("--markdown", type=pathlib.Path)
   parser.add_argument("--smoke", action="store_true")

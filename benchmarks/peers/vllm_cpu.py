@@ -45,7 +45,8 @@ class Vllm:
         "version": self._vllm.__version__,
         "settings": (
             f"float32, compiled, no prefix cache, max_num_batched_tokens"
-            f" {_STEP_TOKENS}, {self._threads} threads"
+            f" {_STEP_TOKENS}, {self._threads} threads; preloaded:"
+            f" {os.environ.get('LD_PRELOAD') or 'nothing'}"
         ),
     }
 

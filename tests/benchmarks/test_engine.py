@@ -13,7 +13,7 @@ def test_smoke(tmp_path, capsys):
   """Ours and the floor answer; peers that are not there are told of."""
   said, page = tmp_path / "rows.json", tmp_path / "page.md"
   status = engine.main([
-      "--smoke", "--gaps", "--only=pdjax,products,vllm",
+      "--smoke", "--only=pdjax,products,vllm",
       f"--peers_python={tmp_path / 'python'}", f"--json={said}",
       f"--markdown={page}",
   ])
