@@ -19,6 +19,7 @@ from pdjax.engine.orders import (
     Undone,
 )
 from pdjax.engine.strikes import Strikes
+from pdjax.engine.tally import Tally
 from pdjax.engine.worker import Worker
 from pdjax.events import WorkerLost
 
@@ -42,8 +43,8 @@ class Pool:
 def _worker():
   reports = queue.SimpleQueue()
   worker = Worker(
-      3, "D3", Pool(), Clock(), reports, lambda *shipped: None, 0, None,
-      tells=False,
+      3, "D3", Pool(), Clock(), reports, Tally(reports),
+      lambda *shipped: None, 0, None, tells=False,
   )
   yield worker
   worker.close()
