@@ -63,11 +63,9 @@ class Conditional:
 
   def _stays(self, progress: Progress, target: Worker) -> bool:
     """What it lost counts as prompt."""
-    tokens = progress.target_tokens
-    pages = target.cached_pages(progress.request, tokens)
-    cached_tokens = len(pages) * target.spec.page_tokens
-    if tokens - cached_tokens <= self._most_tokens:
+    tokens, left = progress.target_tokens, target.tokens_to_compute(progress)
+    if left <= self._most_tokens:
       return True
     if self._cached_share is None:
       return False
-    return cached_tokens >= self._cached_share * tokens
+    return tokens - left >= self._cached_share * tokens

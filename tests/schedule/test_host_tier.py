@@ -83,3 +83,11 @@ def test_every_command_comes_again(kind):
   run, log, _, _ = served(kind)
   again = replay(log, policy_for(run), world_for(run))
   assert again.identical == again.commands and not again.difference
+
+
+def test_a_decode_worker_counts_what_its_host_memory_has():
+  """21 of 101 tokens are left to compute, without it more than 30."""
+  local = {"local_prompt_tokens": 30}
+  _, _, with_host, _ = served("conditional", **local)
+  _, _, without, _ = served("conditional", host_kv_tokens=None, **local)
+  assert with_host.workers[1] == (1,) and without.workers[1][0] == 0
