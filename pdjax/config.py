@@ -175,9 +175,9 @@ class Cluster:
   """Pages kept free per running request at admission."""
   host_kv_tokens: int | None = None
   """Tokens of KV cache a worker keeps in host memory: what its prefix cache
-  evicts comes back from there (simulated); None: none."""
+  evicts comes back from there; None: none."""
   host_bytes_per_s: float = 50e9
-  """Between a worker and its host memory, as pages come back."""
+  """Between a worker and its host memory, as pages come back (simulated)."""
   host_devices: int | None = None
   """Virtual CPU devices to split the host into; None: the devices found."""
   share_devices: bool = False

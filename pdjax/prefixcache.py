@@ -94,7 +94,7 @@ class PrefixCache(PageAllocator):
       if page is not None:
         del self._name_of[page]
       if self.host is not None:
-        self.host.forget((name,))
+        self.host.forget(name)
 
   def found(self, names: Iterable[int]) -> list[int]:
     """Pages that hold the first of `names`, up to one that none holds."""
@@ -132,4 +132,4 @@ class PrefixCache(PageAllocator):
     if name is not None:
       del self._page_of[name]
       if self.host is not None:
-        self.host.put(name)
+        self.host.put(page, name)

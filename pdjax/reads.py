@@ -232,9 +232,8 @@ _READS = (
     ),
     _Reads(
         ("cluster.host_kv_tokens",),
-        lambda run: _simulated(run) and _caches_prefixes(run),
-        "only simulated workers with strategy.prefix_cache keep pages in host"
-        " memory",
+        _caches_prefixes,
+        "nothing is evicted to host memory while strategy.prefix_cache is off",
     ),
     _Reads(
         ("cluster.host_bytes_per_s",),
@@ -242,7 +241,8 @@ _READS = (
             _simulated(run) and _caches_prefixes(run)
             and run.cluster.host_kv_tokens is not None
         ),
-        "cluster.host_kv_tokens keeps no page in host memory",
+        "only simulated pages in host memory (cluster.host_kv_tokens) have a"
+        " rate to say",
     ),
     _Reads(
         (

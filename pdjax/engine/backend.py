@@ -21,6 +21,7 @@ from pdjax.engine.control import RunControl
 from pdjax.engine.crew import Crew, Progress
 from pdjax.engine.orders import (
     Gone,
+    HostOrder,
     Landed,
     Passed,
     Report,
@@ -179,6 +180,7 @@ class EngineBackend:
       pass
     for worker in self._crew.workers:
       worker.padding = Padding()
+      worker.host.clear()
 
   def _come_to_rest(self) -> None:
     """Hears out what nobody waits for any more; lost workers come back."""
@@ -266,7 +268,10 @@ class EngineBackend:
     """
     self._strikes.see(world)
     match command:
+      case events.Reserve():
+        self._move_hosted(command.worker, world)
       case events.Step():
+        self._move_hosted(command.worker, world)
         self._start_run(world.workers[command.worker].runs, command.worker)
       case events.Transfer():
         self._start_transfer(command, world)
@@ -275,6 +280,16 @@ class EngineBackend:
       case events.Reject() | events.Abort() | events.Fail():
         self._answers.give_up(command.request)
         self._agenda.ended(command.request, self._clock.now_ps())
+
+  def _move_hosted(self, index: int, world: World) -> None:
+    """What a cache has evicted, and what has come back, before it is used."""
+    cache = world.workers[index].cache
+    if cache is None or cache.host is None:
+      return
+    moves, cache.host.moves = cache.host.moves, []
+    if moves:
+      worker = self._crew.workers[index]
+      worker.submit(HostOrder(tuple(moves), worker.life))
 
   def _start_transfer(self, command: events.Transfer, world: World) -> None:
     workers = self._crew.workers

@@ -248,9 +248,9 @@ def limits_of(
   room = largest_request_tokens(run)
   lengths = (r.prompt_tokens + r.max_tokens for r in workload.requests)
   fitting = [length for length in lengths if length <= room]
-  elastic = run.strategy.kind == "elastic"
+  every = run.strategy.kind == "elastic" or run.cluster.host_kv_tokens
   sources = {
-      pool.tp for pool in worker_pools(run) if elastic or pool.role == "P"
+      pool.tp for pool in worker_pools(run) if every or pool.role == "P"
   }
   heads = tuple(sorted({max(tp, spec.num_kv_heads) for tp in sources}))
   pools = zip(worker_pools(run), pool_pages_of(run), strict=True)
@@ -301,7 +301,7 @@ def kinds_of(run: Run, pool: Pool) -> tuple[Kind, ...]:
     shared = run.strategy.priority == "decode_first"
     if own or shared or pool.chunk_size is not None:
       kinds.append("mixed")
-  if elastic:
+  if elastic or run.cluster.host_kv_tokens:
     kinds.extend(("gather", "scatter"))
   elif pool.role == "P":
     kinds.append("gather")

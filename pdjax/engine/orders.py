@@ -12,6 +12,7 @@ import numpy as np
 from pdjax.config import Sampling
 from pdjax.engine.control import RunControl
 from pdjax.faults import Harm
+from pdjax.hosttier import Move
 
 GREEDY = Sampling()
 
@@ -126,6 +127,14 @@ class ScatterOrder:
   pages: tuple[int, ...]
   life: int = 0
   group: Group | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostOrder:
+  """Move pages between the pool and host memory, before what comes next."""
+
+  moves: tuple[Move, ...]
+  life: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ still holds the old one holds a deleted array.
 Dimension key: docs/notation.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -124,6 +124,25 @@ class Replica:
         self._pool, staging, page_M, layer_L
     )
     return sums
+
+  def to_host(self, page_M: np.ndarray) -> list[np.ndarray]:
+    """Pages copied to host memory: arrays [L, M, ...], as `gather` has them."""
+    staging, _ = self.gather(page_M)
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(staging)]
+
+  def from_host(
+      self, content: Sequence[Sequence[np.ndarray]], page_M: np.ndarray
+  ) -> None:
+    """Pages overwritten by what `to_host` had of each, in order."""
+    shape = Shape("scatter", len(page_M), K=self.config.shape[3])
+    empty = self._programs.empty_staging(shape)
+    leaves, tree = jax.tree.flatten(empty)
+    for leaf, parts in zip(leaves, zip(*content, strict=True), strict=True):
+      leaf[:, : len(content)] = np.stack(parts, axis=1)
+    staging = jax.device_put(
+        jax.tree.unflatten(tree, leaves), self._programs.staging_for(shape.K)
+    )
+    self.scatter(staging, page_M)
 
   def wait(self) -> None:
     """Until all work on the pool is done."""

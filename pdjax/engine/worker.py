@@ -17,10 +17,12 @@ from pdjax import tracks
 from pdjax.engine import packing
 from pdjax.engine.buckets import rung
 from pdjax.engine.clock import Clock
+from pdjax.engine.hoststore import HostStore
 from pdjax.engine.orders import (
     Broke,
     GatherOrder,
     Gone,
+    HostOrder,
     Lose,
     Ready,
     Report,
@@ -39,7 +41,9 @@ from pdjax.engine.tally import Tally
 from pdjax.marks import marked
 
 Errand = Callable[[Replica], None]
-Order = StepOrder | GatherOrder | ScatterOrder | Lose | Return | Errand
+Order = (
+    StepOrder | GatherOrder | ScatterOrder | HostOrder | Lose | Return | Errand
+)
 Ship = Callable[[GatherOrder, Any, jax.Array | None], None]
 
 
@@ -78,6 +82,7 @@ class Worker:
     self._ship, self._ahead = ship, ahead
     self._stops, self._tells = stops, tells
     self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+    self.host = HostStore()
     self._closing = self._losing = self._lost = False
     self._lives = 0
     """It has lost, as its thread counts them."""
@@ -121,6 +126,9 @@ class Worker:
 
   def _do(self, order: Order | None) -> None:
     match order:
+      case HostOrder():
+        if not self._lost and order.life == self._lives:
+          self.host.do(self.replica, order.moves)
       case StepOrder() | GatherOrder() | ScatterOrder() if (
           self._lost or order.life != self._lives
       ):
@@ -183,6 +191,7 @@ class Worker:
 
   def _go(self) -> None:
     self.replica.drop()
+    self.host.clear()
     self._losing, self._lost = False, True
     self._reports.put(Gone(self.id))
     self._lives += 1  # whoever sees it finds `Gone` told

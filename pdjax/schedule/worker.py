@@ -247,14 +247,17 @@ class Worker:
     )
     self.cache.share(found)
     if hosted and self.cache.host is not None:
-      self.cache.host.use(hosted)
+      self.cache.host.call(hosted)
     progress.reused_pages[self.id] = len(found) + len(hosted)
     return found, hosted
 
   def bring_back(self, names: list[int], pages: list[int]) -> None:
     """The first of `pages` hold what host memory has under `names`."""
+    if not names:
+      return
+    assert self.cache is not None and self.cache.host is not None
+    self.cache.host.bring(pages, names)
     for page, name in zip(pages, names, strict=False):
-      assert self.cache is not None
       self.cache.remember(page, name)
 
   def remember(self, progress: Progress, before: int, tokens: int) -> None:

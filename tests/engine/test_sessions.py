@@ -108,16 +108,40 @@ def test_a_cache_cuts_what_is_moved_and_keeps_the_tokens(apart):
   assert 0 < sum(found) < sum(spared)
 
 
-def test_colocated_turns_say_the_same(apart):
-  run = run_of("1P1D", "disaggregated")
-  there = serve_on(apart, run, chat(), said=said())
-  alone = cached(run_of("1C", "chunked", chunk_size=32))
-  with engine_of(alone) as engine:
-    here = serve_on(engine, alone, chat(), said=said())
-    check_tokens(engine, chat())
-    check_prompts(engine, here, heard(engine, here))
+HOSTING = cached(run_of("1C", "chunked", chunk_size=32))
+HOSTING = dataclasses.replace(HOSTING, cluster=dataclasses.replace(
+    HOSTING.cluster, host_kv_tokens=400
+))
+
+
+@pytest.fixture(scope="module")
+def alone():
+  with engine_of(HOSTING, max_programs=10) as engine:
+    yield engine
+
+
+def test_colocated_turns_say_the_same(apart, alone):
+  there = serve_on(apart, run_of("1P1D", "disaggregated"), chat(), said=said())
+  here = serve_on(alone, HOSTING, chat(), said=said())
+  check_tokens(alone, chat())
+  check_prompts(alone, here, heard(alone, here))
   assert here.same_tokens(there)
   assert any(r.cached_tokens for r in here.log.of(Reserve))
+  assert not any(r.host_tokens for r in here.log.of(Reserve))  # room for all
+
+
+@pytest.mark.parametrize("host_kv_tokens", [400, 24])
+def test_pages_come_back_from_host_memory(alone, host_kv_tokens):
+  """A pool for one conversation at a time."""
+  whole = serve_on(alone, HOSTING, chat(), said=said())
+  tight = dataclasses.replace(HOSTING, cluster=dataclasses.replace(
+      HOSTING.cluster, kv_tokens=12 * 8, host_kv_tokens=host_kv_tokens
+  ))
+  served = serve_on(alone, tight, chat(), said=said())
+  check_tokens(alone, chat())
+  assert served.same_tokens(whole)
+  back = sum(r.host_tokens for r in served.log.of(Reserve))
+  assert back >= 8 or host_kv_tokens == 24
 
 
 def test_an_answer_given_up_is_not_in_the_next_prompt(apart):
