@@ -198,6 +198,10 @@ class TransferPlan:
   """When pages are reserved on the decode worker; with the last two no prompt
   starts without. Default prefill_end; chunk and layers:
   prefill_start."""
+  direction: Literal["pull", "push"] = "pull"
+  """Who fetches: any decode worker that has room takes a request, or the
+  prefill worker sends it to one chosen before, and waits for that one's room.
+  """
   payload: Literal["as_is", "int8"] = "as_is"
   """What goes over the link: pages as they are, or rounded to int8 with a scale
   for each token and head; then tokens are not exact."""

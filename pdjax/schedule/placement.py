@@ -97,6 +97,9 @@ class Disaggregated:
     self._serving = serving
     self._in_chunks = plan.granularity != "request"
     self._layers = plan.group_layers
+    self._pushes = plan.direction == "push"
+    self._chosen: dict[int, int] = {}
+    """The D worker that each request is pushed to."""
     self._ahead = None
     if plan.reserves_at != "prefill_end":
       self._ahead = Ahead(plan.reserves_at == "arrival", self._find)
@@ -182,10 +185,21 @@ class Disaggregated:
   def _target(
       self, progress: Progress, able: list[Worker], world: World
   ) -> Worker | None:
-    for worker in self._decode_router.rank(progress, able):
+    ranked = self._decode_router.rank(progress, able)
+    for worker in self._sent_to(progress, ranked) if self._pushes else ranked:
       if not _before(progress, worker) and world.admits(worker, progress):
         return worker
     return None
+
+
+  def _sent_to(
+      self, progress: Progress, ranked: list[Worker]
+  ) -> list[Worker]:
+    """The worker that was the best when it was first asked for."""
+    chosen = self._chosen.get(progress.id)
+    if all(worker.id != chosen for worker in ranked):
+      chosen = self._chosen[progress.id] = ranked[0].id
+    return [worker for worker in ranked if worker.id == chosen]
 
 
 def _before(progress: Progress, worker: Worker) -> bool:

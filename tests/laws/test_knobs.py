@@ -114,6 +114,7 @@ HANDED_OFF = [
         for when in ("prefill_start", "arrival")
     ),
     ("disaggregated", "strategy.transfer", TransferPlan(payload="int8")),
+    ("disaggregated", "strategy.transfer", TransferPlan(direction="push")),
     *(
         ("disaggregated", "strategy.transfer",
          TransferPlan(granularity="layers", layers=layers))

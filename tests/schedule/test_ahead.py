@@ -240,3 +240,22 @@ def test_layers_of_a_chunk_fill_whole_pages_only():
   driven.lands(moved)
   step, moved = driven.steps(step)
   assert moved.pages == (2, 4) and step.prefill == ((0, 6),)
+
+
+@pytest.mark.parametrize(("direction", "worker"), [("pull", 2), ("push", 1)])
+def test_a_push_waits_for_its_worker_and_a_pull_takes_any(direction, worker):
+  """Both D workers are full when the third prompt is done; 2 has room first.
+
+  The first answer is the longest, but worker 1 has fewer tokens outstanding.
+  """
+  run = run_config(
+      "disaggregated", "1P2D", page_tokens=16, reserve_pages=0, max_num_seqs=1,
+      router="round_robin", transfer=TransferPlan(direction=direction),
+  )
+  pools = (Pool(role="P", count=1, max_num_seqs=8), Pool(role="D", count=2))
+  run = dataclasses.replace(
+      run, cluster=dataclasses.replace(run.cluster, pools=pools)
+  )
+  load = load_of((0, 40, 60), (1, 40, 5), (2, 40, 4))
+  log, _ = serve_load(run, load)
+  assert [t.target for t in log.of(Transfer)] == [1, 2, worker]
