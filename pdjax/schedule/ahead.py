@@ -7,6 +7,7 @@ one exception, a hand-off that has lost its place, goes before all who have not
 begun, and takes theirs if it must. So nothing deadlocks.
 """
 
+import heapq
 from collections.abc import Callable, Generator, Iterator
 
 from pdjax.events import Command, Release, Reserve
@@ -20,7 +21,9 @@ Find = Callable[[Progress, World], Generator[Command, None, Worker | None]]
 class Ahead:
   """Reserves on D when a request arrives, or when P is about to start it.
 
-  In order of arrival: while one finds no room nobody after it gets any.
+  In order of arrival: while one finds no room nobody after it gets any, also
+  when its P worker has begun with others meanwhile. So who gets a place depends
+  on what has changed, and not on how often that is looked at.
 
   Args:
     on_arrival: not only when P has room for it and a step to put it in.
@@ -30,6 +33,8 @@ class Ahead:
   def __init__(self, on_arrival: bool, find: Find):
     self._on_arrival, self._find = on_arrival, find
     self._arrived: dict[int, Progress] = {}
+    self._first: Progress | None = None
+    """Who found no room when it was last looked for."""
     self.short = False
     """Whether somebody who could start found no room on D."""
 
@@ -47,7 +52,7 @@ class Ahead:
     for progress in self._next(world):
       target = yield from self._find(progress, world)
       if target is None:
-        self.short = True
+        self._first, self.short = progress, True
         return
       yield Reserve(progress.id, target.id, target.need_pages(progress))
 
@@ -59,14 +64,18 @@ class Ahead:
           yield Release(progress.id, worker.id)
 
   def _next(self, world: World) -> Iterator[Progress]:
+    if self._first and self._first.state is State.WAITING:
+      yield from filter(needs_place, (self._first,))
+    self._first = None
     for request in list(self._arrived):
       progress = self._arrived[request]
       if progress.state is State.WAITING and needs_place(progress):
         yield progress
       del self._arrived[request]
     ready = [w for w in world.with_role("P") if _takes_prompts(w)]
-    for worker in sorted(ready, key=lambda w: w.waiting[0].priority):
-      yield from filter(needs_place, _starting(worker, world))
+    queues = [_starting(worker, world) for worker in ready]
+    in_order = heapq.merge(*queues, key=lambda progress: progress.priority)
+    yield from filter(needs_place, in_order)
 
 
 def needs_place(progress: Progress) -> bool:

@@ -5,12 +5,13 @@ about each free worker that changed, and interrupts a decode run that someone
 could join. Sending comes first, so that pages are gathered before their worker
 begins its next step; and once more at the end, since batching may have made
 room: what could start now must not wait for an unrelated event. Places on other
-workers are reserved before the rule is asked who is to start.
+workers are reserved before the rule is asked who is to start; for the same
+reason that, too, goes on until nobody more has found one.
 """
 
 from collections.abc import Callable, Iterator
 
-from pdjax.events import Command, Event
+from pdjax.events import Command, Event, Reserve
 from pdjax.schedule.batching import Batching, left_out
 from pdjax.schedule.decisions import asked
 from pdjax.schedule.placement import Placement, interrupt
@@ -58,9 +59,18 @@ class Composed:
     yield from self._placement.place(event, world)
     yield from self._placement.move(world)
     yield from self._placement.prepare(world)
+    found = True
+    while found:
+      yield from self._batched(world)
+      yield from self._placement.move(world)
+      found = False
+      for command in self._placement.prepare(world):
+        found = found or type(command) is Reserve
+        yield command
+
+  def _batched(self, world: World) -> Iterator[Command]:
     for worker in world.touched_workers():
       if None in worker.runs:
         yield from asked(self._batching.batch, worker, world)
       elif worker.interruptible and self._joins(worker, world):
         yield from interrupt(worker)
-    yield from self._placement.move(world)

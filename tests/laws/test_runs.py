@@ -56,6 +56,26 @@ def test_runs_equal_single_steps(run, load):
   assert by_runs[2] <= by_steps[2]
 
 
+@pytest.mark.parametrize(
+    "kv_tokens, max_num_seqs, rows",
+    [
+        (208, 2, [
+            (1, 1), (122, 8), (1, 1), (1, 1), (1, 9), (1, 6), (69, 5), (1, 2),
+        ]),
+        (128, 5, [(1, 1)] * 10 + [(48, 6), (68, 7), (72, 2), (1, 2), (48, 2)]),
+    ],
+    ids=["behind one preempted", "behind one of another worker"],
+)
+def test_a_place_is_found_when_there_is_one(kv_tokens, max_num_seqs, rows):
+  """And not at the next event, whatever that is about."""
+  run = run_config(
+      "layer by layer", "2P2D", kv_tokens=kv_tokens, reserve_pages=0,
+      max_num_seqs=max_num_seqs, router="round_robin",
+  )
+  load = load_of(*((0, *row) for row in rows))
+  assert outcome(run, load)[:2] == outcome(run, load, SingleSteps)[:2]
+
+
 def test_runs_are_really_longer_than_a_step():
   run = run_config("continuous")
   load = load_of((0, 20, 40))
