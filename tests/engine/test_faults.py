@@ -38,8 +38,8 @@ PACE = Pace(
     pause_ps=10**9, away_ps=2 * 10**10, wait_s=0.1, backoff_s=0.002
 )
 RUN = run_of("2P2D", "disaggregated", chunk_size=16, share=True)
-HANGS_S = 60
-SEEN_IN = 5
+HANGS_S = 180
+SEEN_IN = 12
 """Runs until somebody is in a state that depends on who is faster."""
 
 
@@ -130,6 +130,8 @@ def check_cell(engine, truth, cell: Cell, monkeypatch):
     plan, result = served(engine, cell)
     if plan.victim is not None:
       break
+  else:
+    pytest.skip(f"{cell.state}: nobody was, in {SEEN_IN} runs; these kept laws")
   outcome = words(plan, result.log, result.world)
   assert outcome in allowed(cell), cell
   damaged = {plan.victim} if outcome == "finished with damaged pages" else set()
