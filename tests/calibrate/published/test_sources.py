@@ -3,7 +3,7 @@
 import pytest
 
 from pdjax.calibrate.published import pd_trade, sources
-from pdjax.calibrate.published.readings import error_of, errors_of
+from pdjax.calibrate.published.readings import ScalarSet, error_of, errors_of
 from pdjax.simulate.chips import CHIPS
 from pdjax.simulate.fitted import fitted_for
 from pdjax.simulate.scalars import Scalars
@@ -16,11 +16,16 @@ def _a100(data_dir):
   return sources.a100(data_dir)
 
 
-def errors(readings, source, scalars=None):
-  scalars = scalars or Scalars()
+def errors(kind, source, fitted=None):
+  """With what is assumed of each reading's engine, or with fitted scalars."""
   return errors_of([
-      error_of(reading, scalars)
-      for reading in readings
+      error_of(
+          reading,
+          fitted or ScalarSet().of(
+              reading.engine, kind.assumed.get(reading.engine, {})
+          ),
+      )
+      for reading in kind.readings
       if reading.source == source and not reading.fitted
   ])
 
@@ -38,14 +43,14 @@ def test_every_source_has_a_part_to_fit_and_one_to_test(a100, data_dir):
 def test_first_principles_are_within_plain_bounds(a100):
   for source, bound in (("layer times", 0.1), ("DistServe decode", 0.2),
                         ("DistServe prefill", 0.2)):
-    assert errors(a100.readings[::7], source).median < bound, source
+    assert errors(a100, source).median < bound, source
 
 
 def test_fitted_scalars_are_nearer(a100):
   fitted = fitted_for(CHIPS["a100-80gb-sxm"]).scalars
   for source in ("layer times", "DistServe decode", "all_reduce, one host"):
-    plain = errors(a100.readings, source).median
-    assert errors(a100.readings, source, fitted).median < plain, source
+    plain = errors(a100, source).median
+    assert errors(a100, source, fitted).median < plain, source
 
 
 def test_closed_loop_on_h100(data_dir):
