@@ -8,7 +8,7 @@ begun, and takes theirs if it must. So nothing deadlocks.
 """
 
 import heapq
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 
 from pdjax.events import Command, Release, Reserve
 from pdjax.request import Progress, State
@@ -23,7 +23,8 @@ class Ahead:
 
   In order of arrival: while one finds no room nobody after it gets any, also
   when its P worker has begun with others meanwhile. So who gets a place depends
-  on what has changed, and not on how often that is looked at.
+  on what has changed, and not on how often that is looked at. One that a fault
+  has put back into the queue takes the places of those who came later.
 
   Args:
     on_arrival: not only when P has room for it and a step to put it in.
@@ -51,6 +52,9 @@ class Ahead:
       return
     for progress in self._next(world):
       target = yield from self._find(progress, world)
+      if target is None and any(_later(progress, world)):
+        yield from _released(_later(progress, world))
+        target = yield from self._find(progress, world)
       if target is None:
         self._first, self.short = progress, True
         return
@@ -58,10 +62,7 @@ class Ahead:
 
   def make_way(self, world: World) -> Iterator[Command]:
     """Takes the places of those who have not begun."""
-    for worker in world.with_role("D"):
-      for progress in list(worker.inbound.values()):
-        if progress.state is State.WAITING:
-          yield Release(progress.id, worker.id)
+    yield from _released(_not_begun(world))
 
   def _next(self, world: World) -> Iterator[Progress]:
     if self._first and self._first.state is State.WAITING:
@@ -76,6 +77,28 @@ class Ahead:
     queues = [_starting(worker, world) for worker in ready]
     in_order = heapq.merge(*queues, key=lambda progress: progress.priority)
     yield from filter(needs_place, in_order)
+
+
+def _not_begun(world: World) -> Iterator[tuple[Progress, Worker]]:
+  """Who has a place on D and waits on P, and where the place is."""
+  for worker in world.with_role("D"):
+    for progress in list(worker.inbound.values()):
+      if progress.state is State.WAITING:
+        yield progress, worker
+
+
+def _later(
+    first: Progress, world: World
+) -> Iterator[tuple[Progress, Worker]]:
+  """Of these who came after somebody; they may even wait behind it on P."""
+  for progress, worker in _not_begun(world):
+    if progress.priority > first.priority:
+      yield progress, worker
+
+
+def _released(places: Iterable[tuple[Progress, Worker]]) -> Iterator[Command]:
+  for progress, worker in places:
+    yield Release(progress.id, worker.id)
 
 
 def needs_place(progress: Progress) -> bool:
