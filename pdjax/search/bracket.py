@@ -50,6 +50,11 @@ class Bracket:
     low = self.low or 0.0
     return min((r for r in self._rates("fail") if r > low), default=None)
 
+  @property
+  def descending(self) -> bool:
+    """Whether a rate failed and none has passed yet."""
+    return self.low is None and self.high is not None
+
   def _rates(self, outcome: Outcome) -> Iterator[float]:
     return (rate for rate, found in self.tried.items() if found == outcome)
 
@@ -76,9 +81,9 @@ class Bracket:
     if len(self.tried) > self.doublings:
       return None
     factor = min(2.0, self.step ** 2 ** (len(self.tried) - 1))
-    if self.high is None:
-      return rounded(max(self.tried) * factor)
-    return rounded(min(self.tried) / factor)
+    if self.descending:
+      return rounded(min(self.tried) / factor)
+    return rounded(max(self.tried) * factor)
 
   def _gaps(self) -> list[tuple[float, float]]:
     """From the highest pass to what is undecided, and on to the lowest fail."""

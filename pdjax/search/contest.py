@@ -119,8 +119,7 @@ def _narrow(
 def _hopeless(bracket: Bracket, seen: Seen) -> bool:
   """Whether steps down would only leave fewer requests to judge by."""
   share = seen.attainment.estimate if seen.attainment else None
-  goes_down = bracket.low is None and bracket.high is not None
-  return seen.outcome == "undecided" and share == 1.0 and goes_down
+  return seen.outcome == "undecided" and share == 1.0 and bracket.descending
 
 
 def _look(design: Design, rate: float, plan: Plan) -> Search[Seen | NoRun]:
