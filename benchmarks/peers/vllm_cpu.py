@@ -41,12 +41,14 @@ class Vllm:
     self._threads = len(cores)
 
   def about(self) -> dict[str, Any]:
+    preloaded = os.environ.get("LD_PRELOAD", "").split(":")
+    names = ", ".join(os.path.basename(each) for each in preloaded)
     return {
         "version": self._vllm.__version__,
         "settings": (
             f"float32, compiled, no prefix cache, max_num_batched_tokens"
             f" {_STEP_TOKENS}, {self._threads} threads; preloaded:"
-            f" {os.environ.get('LD_PRELOAD') or 'nothing'}"
+            f" {names or 'nothing'}"
         ),
     }
 
