@@ -62,6 +62,10 @@ class Backend:
   same, scalars fitted to published measurements of such chips), or the path of
   one's own calibration (`pdjax.calibrate`) or of a published profile of
   DistServe or Splitwise."""
+  padding: Literal["none", "engine"] = "none"
+  """Of simulated steps: `none` prices what is in them, `engine` what pdjax' own
+  engine would make of them: prompts and decodes padded to the sizes that it
+  compiles, of which `engine.max_programs` allows so many."""
   draw: int = 0
   """Draws what `analytical` and `fitted` costs assume anew, within its stated
   uncertainty; 0: as stated. A verdict should hold in 19 of 20 draws."""

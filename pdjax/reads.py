@@ -215,6 +215,22 @@ _READS = (
         " draw from",
     ),
     _Reads(
+        ("backend.padding",),
+        lambda run: (
+            _simulated(run)
+            and run.backend.costs in config.NAMED_COSTS
+            and run.strategy.kind not in ("lanes", "adaptive_chunk")
+        ),
+        "only assumed or fitted costs are padded: a calibration is of padded"
+        " passes, our engine has no lanes, and adaptive_chunk weighs the steps"
+        " as they are",
+    ),
+    _Reads(
+        ("engine.max_programs",),
+        lambda run: _measured(run) or run.backend.padding == "engine",
+        "only our own engine, or backend.padding='engine', compiles for sizes",
+    ),
+    _Reads(
         (
             "model.weight_dtype", "model.product_dtype", "model.kv_dtype",
         ),
@@ -249,7 +265,7 @@ _READS = (
             "cluster.host_devices", "cluster.share_devices", "model.seed",
             "sampling.temperature", "engine.matmul_precision",
             "engine.kernels",
-            "engine.max_programs", "engine.verify_tokens",
+            "engine.verify_tokens",
             "engine.device_flops_per_s", "engine.device_bytes_per_s",
         ),
         _measured,

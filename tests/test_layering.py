@@ -21,6 +21,8 @@ BASE = {
     *TELLS,
 }
 SIZES = {"dtypes", "models.spec", "models.presets", "models.sizes", "memory"}
+PASSES = {"buckets", "passlimits"}
+"""What an engine compiles for, without the engine."""
 POOLS = {"pages", "pagenames", "hosttier", "prefixcache"}
 MODEL_FILES = {
     f"models.{name}"
@@ -73,6 +75,8 @@ ALLOWED: dict[str, set[str]] = {
         for name in MODEL_FILES
     },
     "memory": {"config", "dtypes", "layout", "models.spec"},
+    "buckets": set(),
+    "passlimits": {*BASE, "buckets", "schedule"},
     "workload": {*BASE, "reads"},
     "metrics": BASE,
     "report": {*BASE, "metrics", "eventfile", "schedule", "timeline"},
@@ -82,7 +86,7 @@ ALLOWED: dict[str, set[str]] = {
     "compare": {*BASE, "metrics", "published", "report"},
     "diagnose": {*BASE, "metrics", "foreign"},
     "schedule": {*BASE, *POOLS},
-    "simulate": {*BASE, *SIZES, *POOLS, "schedule"},
+    "simulate": {*BASE, *SIZES, *POOLS, *PASSES, "schedule"},
     "utilisation": {*BASE, *SIZES, "metrics", "schedule", "simulate"},
     "calibrate": {
         *BASE, *SIZES, "metrics", "schedule", "simulate", "workload", "engine",
@@ -98,12 +102,12 @@ ALLOWED: dict[str, set[str]] = {
     "transfer": {"config", "kv", "mesh", "marks", "tracks"},
     "rounded": {"kv", "mesh", "ops"},
     "engine": {
-        *BASE, *SIZES, *POOLS, "schedule", "workload", "mesh", "ops", "kv",
-        "models", "marks", "transfer", "rounded",
+        *BASE, *SIZES, *POOLS, *PASSES, "schedule", "workload", "mesh", "ops",
+        "kv", "models", "marks", "transfer", "rounded",
     },
     "aot": {
-        *BASE, *SIZES, "schema", "fieldtypes", "schedule", "workload", "mesh",
-        "models", "engine", "simulate",
+        *BASE, *SIZES, *PASSES, "schema", "fieldtypes", "schedule", "workload",
+        "mesh", "models", "engine", "simulate",
     },
     # Experiments.
     "sweep": {*BASE, "schema", "literals", "reads", "checks"},
@@ -115,7 +119,7 @@ ALLOWED: dict[str, set[str]] = {
 JAX_FREE = {
     "config", "layout", "dtypes", "request", "entry", "segments", "events",
     "clients", "window", "tracks", "faults", "eventcolumns", "eventfile",
-    *TELLS, "schema",
+    *TELLS, *PASSES, "schema",
     "literals", "reads", "ranges", "checks", "faultchecks", *POOLS,
     "models.rope", "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",

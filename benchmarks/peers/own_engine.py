@@ -16,10 +16,10 @@ import numpy as np
 
 from benchmarks import traces
 from benchmarks.peers import talk
-from pdjax import config, events
-from pdjax.engine import buckets, capacity
+from pdjax import buckets, config, events
+from pdjax.buckets import Shape, rung
+from pdjax.engine import capacity
 from pdjax.engine.backend import EngineBackend
-from pdjax.engine.buckets import Shape, rung
 from pdjax.models.sizes import spec_of
 from pdjax.request import Request
 from pdjax.schedule.loop import Policy, serve

@@ -86,10 +86,10 @@ def main() -> None:
 
 
 def _programs(job: dict[str, Any]):
+  from pdjax import buckets, schema
   from pdjax import mesh as meshes
-  from pdjax import schema
   from pdjax.aot.target import target
-  from pdjax.engine import buckets, capacity, setup
+  from pdjax.engine import capacity, setup
   from pdjax.models.sizes import spec_of
   from pdjax.schedule.setup import worker_pools
 

@@ -7,12 +7,12 @@ differ in nothing that could fail.
 import dataclasses
 from collections.abc import Iterator
 
-from pdjax import config, memory
+from pdjax import buckets, config, memory
 from pdjax.aot.target import Target
+from pdjax.buckets import Shape
 from pdjax.config import ConfigError, Pool, Run
 from pdjax.dtypes import Dtypes
-from pdjax.engine import buckets, capacity
-from pdjax.engine.buckets import Shape
+from pdjax.engine import capacity
 from pdjax.models.sizes import spec_of
 from pdjax.models.spec import ModelSpec
 from pdjax.schedule.setup import worker_pools

@@ -10,7 +10,7 @@ from pdjax.aot.compile import QUIET, Compiled
 from pdjax.aot.job import Job
 from pdjax.aot.process import Process
 from pdjax.aot.target import Target
-from pdjax.engine.buckets import Shape
+from pdjax.buckets import Shape
 
 COMMAND = [sys.executable, "-m", "pdjax.aot.compile"]
 

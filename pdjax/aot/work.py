@@ -10,8 +10,8 @@ Units: `_flops` operations, `_bytes` bytes, both of one device.
 import statistics
 
 from pdjax.aot.job import Job
+from pdjax.buckets import Shape
 from pdjax.dtypes import Dtypes
-from pdjax.engine.buckets import Shape
 from pdjax.models.sizes import spec_of
 from pdjax.schedule.cost import StepShape
 from pdjax.simulate.stepwork import step_work

@@ -10,10 +10,10 @@ from pdjax.aot.compile import Compiled
 from pdjax.aot.job import Job, smaller
 from pdjax.aot.verdict import Verdict, verdict
 from pdjax.aot.work import full_step
+from pdjax.buckets import Shape
 from pdjax.cli.aot_plan import Plan
 from pdjax.cli.requests import workload_of
 from pdjax.config import Run
-from pdjax.engine.buckets import Shape
 from pdjax.metrics.conditions import model_name
 from pdjax.simulate.work import Work
 

@@ -13,6 +13,7 @@ from pdjax.engine import capacity
 from pdjax.models import checkpoint
 from pdjax.models.sizes import spec_of
 from pdjax.models.spec import ModelSpec
+from pdjax.passlimits import too_few_programs
 from pdjax.sweep import devices
 
 
@@ -96,7 +97,9 @@ def _room(run: Run) -> Iterator[str]:
 def _programs(run: Run, spec: ModelSpec) -> Iterator[str]:
   workload = built(run)
   if workload and not list(_room(run)):
-    yield from capacity.too_few_programs(run, spec, workload)
+    limits = capacity.limits_of(run, spec, workload)
+    if mistake := too_few_programs(run.engine.max_programs, limits):
+      yield mistake
 
 
 def _memory(run: Run, spec: ModelSpec) -> Iterator[str]:

@@ -7,12 +7,15 @@ asked for, so a simulated run loads no JAX.
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pdjax.config import Run
 from pdjax.metrics.flags import Facts
 from pdjax.schedule.loop import Backend
 from pdjax.workload.workload import Workload
+
+if TYPE_CHECKING:
+  from pdjax.simulate.cluster import Cluster
 
 Say = Callable[[str], None]
 
@@ -56,7 +59,7 @@ def _simulated(run: Run, workload: Workload) -> Plant:
   from pdjax.simulate.cluster import cluster_of
   from pdjax.simulate.rates import PS_PER_S
 
-  cluster = cluster_of(run)
+  cluster = fitted_to(cluster_of(run), run, workload)
   return Plant(
       backend=cluster.backend(workload.clients(), workload.output_tokens),
       pool_pages=cluster.pool_pages,
@@ -82,6 +85,19 @@ def _simulated(run: Run, workload: Workload) -> Plant:
           ),
           {},
       ),
+  )
+
+
+def fitted_to(cluster: "Cluster", run: Run, workload: Workload) -> "Cluster":
+  """A simulated cluster, its passes padded if the run asks for that.
+
+  Raises:
+    ConfigError: the engine that it stands for may not compile so few programs.
+  """
+  if run.backend.padding == "none":
+    return cluster
+  return cluster.padded(
+      run, [r.prompt_tokens + r.max_tokens for r in workload.requests]
   )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pdjax import checks, config, inputfile, memory
 from pdjax.checks import Check, of_each_pool, refusals
 from pdjax.cli import measurable, requests
+from pdjax.cli.plant import fitted_to
 from pdjax.cli.requests import built, workload_of
 from pdjax.config import ConfigError, Pool, Run
 from pdjax.engine import capacity
@@ -158,12 +159,13 @@ def _positions(run: Run) -> Iterator[str]:
 def _cluster(run: Run) -> Iterator[str]:
   """Chips without a needed figure, models that do not fit, no room at all."""
   try:
-    pages = cluster_of(run).pool_pages
+    cluster = cluster_of(run)
   except ConfigError as error:
     yield from error.errors
     return
   if workload := built(run):
-    yield from capacity.none_fits(run, workload, pages)
+    unfit = list(capacity.none_fits(run, workload, cluster.pool_pages))
+    yield from unfit or refusals(lambda: fitted_to(cluster, run, workload))
 
 
 CHECKS: tuple[Check, ...] = (

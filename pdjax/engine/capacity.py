@@ -4,35 +4,25 @@ Knows sizes only and does not import jax, so the command line can say at once
 what does not fit.
 """
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 
 from pdjax import memory
+from pdjax.buckets import Limits
 from pdjax.config import (
-    WHOLE_PROMPT_TOKENS,
-    WHOLE_REQUESTS,
-    ConfigError,
-    Pool,
-    Run,
-    most_seqs,
-    pages_for,
-    place_of,
-    pools_of,
+  WHOLE_REQUESTS,
+  ConfigError,
+  Run,
+  place_of,
+  pools_of,
 )
 from pdjax.dtypes import Dtypes
-from pdjax.engine.buckets import STAGED, Kind, Limits, fewest_programs, ladder
 from pdjax.models.spec import ModelSpec
+from pdjax.passlimits import pass_limits, room_tokens, too_few_programs
 from pdjax.schedule.setup import worker_pools
 from pdjax.workload.workload import Workload
 
 DEFAULT_KV_TOKENS = 16_384
 """Tokens of cache a worker has if the config does not say."""
-
-STAGING_RUNGS = 3
-"""Sizes of staging arrays between the smallest and the largest transfer."""
-
-LEAST_PASS_TOKENS = 512
-"""Prompt tokens a pass may pack, unless a budget or the pool is smaller."""
 
 
 def pool_pages_of(run: Run) -> list[int]:
@@ -60,8 +50,10 @@ def check(run: Run, spec: ModelSpec, workload: Workload) -> None:
       *none_fits(run, workload, pool_pages_of(run)),
       *unknown_stop_ids(run, spec),
   ]
-  errors = errors or list(too_few_programs(run, spec, workload))
-  if errors:
+  if not errors:
+    limits = limits_of(run, spec, workload)
+    errors = [too_few_programs(run.engine.max_programs, limits)]
+  if any(errors):
     raise ConfigError(list(dict.fromkeys(errors)))
 
 
@@ -154,7 +146,7 @@ def none_fits(
       ),
   }
   for roles, (what, lengths) in held.items():
-    room = _room_tokens(run, pool_pages, roles)
+    room = room_tokens(run, pool_pages, roles)
     if room and min(lengths) > room:
       yield (
           f"cluster.kv_tokens: no {what} fits a worker's KV cache: the"
@@ -163,18 +155,6 @@ def none_fits(
           f" cache holds {room}"
       )
       return
-
-
-def too_few_programs(
-    run: Run, spec: ModelSpec, workload: Workload
-) -> Iterator[str]:
-  """A line if the steps of this run need more programs than are allowed."""
-  needed = max(map(fewest_programs, limits_of(run, spec, workload)))
-  if run.engine.max_programs < needed:
-    yield (
-        f"engine.max_programs: must be at least {needed} for the steps of this"
-        f" run, got {run.engine.max_programs}"
-    )
 
 
 def memory_bytes(run: Run, spec: ModelSpec, workload: Workload) -> int:
@@ -211,14 +191,7 @@ def unknown_stop_ids(run: Run, spec: ModelSpec) -> Iterator[str]:
 
 def largest_request_tokens(run: Run) -> int:
   """Tokens, with the answer, of the largest request any worker can decode."""
-  return _room_tokens(run, pool_pages_of(run), "DC")
-
-
-def _room_tokens(run: Run, pool_pages: Sequence[int], roles: str) -> int:
-  """Tokens that the largest cache of a worker of these roles holds."""
-  pools = zip(worker_pools(run), pool_pages, strict=True)
-  pages = [pages for pool, pages in pools if pool.role in roles]
-  return max(pages, default=0) * run.cluster.page_tokens
+  return room_tokens(run, pool_pages_of(run), "DC")
 
 
 def end_ids_of(run: Run, end_ids: Sequence[int]) -> tuple[int, ...]:
@@ -245,74 +218,5 @@ def limits_of(
     run: Run, spec: ModelSpec, workload: Workload
 ) -> list[Limits]:
   """The largest pass of each worker, for the requests that fit a pool."""
-  room = largest_request_tokens(run)
-  lengths = (r.prompt_tokens + r.max_tokens for r in workload.requests)
-  fitting = [length for length in lengths if length <= room]
-  every = run.strategy.kind == "elastic" or run.cluster.host_kv_tokens
-  sources = {
-      pool.tp for pool in worker_pools(run) if every or pool.role == "P"
-  }
-  heads = tuple(sorted({max(tp, spec.num_kv_heads) for tp in sources}))
-  pools = zip(worker_pools(run), pool_pages_of(run), strict=True)
-  limits = [_limits(run, pool, pages, fitting) for pool, pages in pools]
-  staging_M = ladder(max(limit.M for limit in limits), 2, STAGING_RUNGS)
-  return [
-      dataclasses.replace(limit, staging_M=staging_M, K=heads)
-      for limit in limits
-  ]
-
-
-def _limits(
-    run: Run, pool: Pool, pool_pages: int, lengths: list[int]
-) -> Limits:
-  strategy, page_tokens = run.strategy, run.cluster.page_tokens
-  longest = min(max(lengths), pool_pages * page_tokens)
-  seqs = pool.max_num_seqs or most_seqs(strategy)
-  rows = min(seqs, len(lengths), pool_pages)
-  budget = min(
-      strategy.max_num_batched_tokens or WHOLE_PROMPT_TOKENS,
-      max(longest, LEAST_PASS_TOKENS),
-  )
-  if pool.chunk_size is not None:
-    # No pass is larger than all prompts that a worker holds at a time.
-    budget = min(pool.chunk_size, max(rows * longest, LEAST_PASS_TOKENS))
-  return Limits(
-      B=rows,
-      U=budget,
-      M=pages_for(longest, page_tokens),
-      kinds=kinds_of(run, pool),
-  )
-
-
-def kinds_of(run: Run, pool: Pool) -> tuple[Kind, ...]:
-  """The kinds of pass a worker of this role meets under this strategy.
-
-  A user's policy may do anything, so its workers have them all; of an elastic
-  split, each may come to do what another does.
-  """
-  roles = {pool.role for pool in worker_pools(run)}
-  elastic, own = run.strategy.kind == "elastic", ":" in run.strategy.kind
-  plan = run.strategy.transfer or WHOLE_REQUESTS
-  by_layers = plan.granularity == "layers" and "P" in roles
-  staged = by_layers and (own or elastic or pool.role == "P")
-  kinds: list[Kind] = [*STAGED] if staged else ["prefill"]
-  if own or elastic or pool.role != "P":
-    kinds.append("decode")
-    shared = run.strategy.priority == "decode_first"
-    if own or shared or pool.chunk_size is not None:
-      kinds.append("mixed")
-  if elastic or run.cluster.host_kv_tokens:
-    kinds.extend(("gather", "scatter"))
-  elif pool.role == "P":
-    kinds.append("gather")
-  elif "P" in roles and (own or pool.role == "D"):
-    kinds.append("scatter")
-  return tuple([*kinds, *_layered(kinds)] if by_layers else kinds)
-
-
-def _layered(kinds: Sequence[Kind]) -> Iterator[Kind]:
-  """Copies of some layers, beside those of all."""
-  if "gather" in kinds:
-    yield "gather_layers"
-  if "scatter" in kinds:
-    yield "scatter_layers"
+  lengths = [r.prompt_tokens + r.max_tokens for r in workload.requests]
+  return pass_limits(run, spec.num_kv_heads, lengths, pool_pages_of(run))

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pdjax.buckets import rung
 from pdjax.engine import packing
-from pdjax.engine.buckets import rung
 from pdjax.engine.replica import Replica
 from pdjax.hosttier import Move
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pdjax.buckets import packed
 from pdjax.config import Sampling
 from pdjax.engine.cuts import Cuts
 from pdjax.engine.orders import GREEDY, Chunk, DecodeRow
@@ -22,22 +23,16 @@ def split(
     chunks: Sequence[Chunk], tokens: int, rows: int
 ) -> Iterator[list[Chunk]]:
   """Packs chunks, in order, into passes of at most `tokens` and `rows`."""
-  packed: list[Chunk] = []
-  room = tokens
-  for chunk in chunks:
-    if len(packed) == rows:
-      yield packed
-      packed, room = [], tokens
-    while len(chunk.token_U) > room:
-      if room:
-        head, chunk = chunk.cut(room)
-        packed.append(head)
-      yield packed
-      packed, room = [], tokens
-    packed.append(chunk)
-    room -= len(chunk.token_U)
-  if packed:
-    yield packed
+  left = list(chunks)
+  sizes = [len(chunk.token_U) for chunk in chunks]
+  for pack in packed(sizes, tokens, rows):
+    passed = []
+    for place, size in pack:
+      head = left[place]
+      if size < len(head.token_U):
+        head, left[place] = head.cut(size)
+      passed.append(head)
+    yield passed
 
 
 def feed_of(decodes: Sequence[DecodeRow], B: int) -> Feed:

@@ -16,9 +16,9 @@ from jax.sharding import Mesh, NamedSharding
 
 from pdjax import kv, rounded, transfer
 from pdjax import mesh as meshes
+from pdjax.buckets import Shape
 from pdjax.config import Sampling
 from pdjax.engine import packing
-from pdjax.engine.buckets import Shape
 from pdjax.engine.passes import Passes, Prompts, Rows
 from pdjax.engine.stagedpass import StagedPasses
 from pdjax.ops import Kernels

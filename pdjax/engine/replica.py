@@ -16,9 +16,9 @@ from jax.sharding import Mesh
 
 from pdjax import kv
 from pdjax import mesh as meshes
+from pdjax.buckets import STAGED, Buckets, Shape
 from pdjax.config import Sampling
 from pdjax.engine import packing
-from pdjax.engine.buckets import STAGED, Buckets, Shape
 from pdjax.engine.passes import Feed, Prompts, Rows
 from pdjax.engine.programs import Programs
 

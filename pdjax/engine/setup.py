@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import jax
 
-from pdjax import config, ops
+from pdjax import buckets, config, ops
 from pdjax import mesh as meshes
-from pdjax.engine import buckets, capacity
+from pdjax.engine import capacity
 from pdjax.engine.kernels import kernels_of
 from pdjax.engine.passes import Passes
 from pdjax.engine.programs import Programs

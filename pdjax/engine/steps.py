@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Iterator
 import jax
 import numpy as np
 
+from pdjax.buckets import rung
 from pdjax.engine import packing
-from pdjax.engine.buckets import rung
 from pdjax.engine.orders import (
-    Chunk,
-    DecodeRow,
-    GatherOrder,
-    Group,
-    Made,
-    StepOrder,
+  Chunk,
+  DecodeRow,
+  GatherOrder,
+  Group,
+  Made,
+  StepOrder,
 )
 from pdjax.engine.replica import Replica
 from pdjax.engine.stopping import Stops, Watch

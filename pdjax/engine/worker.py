@@ -14,25 +14,25 @@ import jax
 import numpy as np
 
 from pdjax import tracks
+from pdjax.buckets import rung
 from pdjax.engine import packing
-from pdjax.engine.buckets import rung
 from pdjax.engine.clock import Clock
 from pdjax.engine.hoststore import HostStore
 from pdjax.engine.orders import (
-    Broke,
-    GatherOrder,
-    Gone,
-    HostOrder,
-    Lose,
-    Ready,
-    Report,
-    Return,
-    RunOver,
-    Said,
-    ScatterOrder,
-    StepOrder,
-    There,
-    Undone,
+  Broke,
+  GatherOrder,
+  Gone,
+  HostOrder,
+  Lose,
+  Ready,
+  Report,
+  Return,
+  RunOver,
+  Said,
+  ScatterOrder,
+  StepOrder,
+  There,
+  Undone,
 )
 from pdjax.engine.replica import Replica
 from pdjax.engine.steps import DecodeRun, Padding, PromptStep, Spoken

@@ -5,9 +5,10 @@ shapes it has priced.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pdjax import memory
+from pdjax.buckets import plan
 from pdjax.clients import Clients
 from pdjax.config import (
     BUILTIN_STRATEGIES,
@@ -26,6 +27,7 @@ from pdjax.dtypes import BITS, Dtypes
 from pdjax.faults import FaultPlan, plan_of
 from pdjax.models.sizes import spec_of
 from pdjax.models.spec import ModelSpec
+from pdjax.passlimits import pass_limits, too_few_programs
 from pdjax.schedule.setup import worker_pools
 from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.chip import Chip
@@ -34,13 +36,14 @@ from pdjax.simulate.costs import AnalyticalCost
 from pdjax.simulate.drawn import ASSUMED, drawn
 from pdjax.simulate.fitted import fitted_for
 from pdjax.simulate.links import Link
+from pdjax.simulate.padded import PaddedCost
 from pdjax.simulate.profiles.cost import ProfiledCost
 from pdjax.simulate.profiles.files import profiled
 from pdjax.simulate.rates import ps_of, share
 from pdjax.simulate.scalars import Scalars
 from pdjax.simulate.shares import lane_costs
 
-Cost = AnalyticalCost | ProfiledCost
+Cost = AnalyticalCost | ProfiledCost | PaddedCost
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,6 +102,30 @@ class Cluster:
     if any(value is None for value, _ in each):
       return None
     return sum(value * chips for value, chips in each)
+
+  def padded(self, run: Run, lengths: Iterable[int]) -> "Cluster":
+    """The same with passes padded to what our engine would compile for a run.
+
+    Args:
+      lengths: tokens of each request with its answer.
+
+    Raises:
+      ConfigError: the steps of the run need more programs than it allows.
+    """
+    heads = self.costs[0].spec.num_kv_heads
+    limits = pass_limits(run, heads, lengths, self.pool_pages)
+    if mistake := too_few_programs(run.engine.max_programs, limits):
+      raise ConfigError([mistake])
+    alike = {
+        (cost, limit): PaddedCost(
+            _whole(cost), plan(limit, run.engine.max_programs)
+        )
+        for cost, limit in zip(self.costs, limits, strict=True)
+    }
+    costs = tuple(alike[pair] for pair in zip(self.costs, limits, strict=True))
+    return dataclasses.replace(
+        self, costs=costs, lane_costs=tuple((cost,) for cost in costs)
+    )
 
   def backend(
       self,

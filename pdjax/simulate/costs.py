@@ -107,21 +107,32 @@ class AnalyticalCost:
   def step(self, shape: StepShape) -> tuple[Segment, ...]:
     """Times of the shape's passes; see `StepCost.step`."""
     if not shape.prefill:
-      seqs, window = shape.decode_seqs, self.spec.sliding_window
-      if window is None:
-        return self._decode_run(
-            seqs, shape.repeats, shape.decode_context_tokens, seqs
-        )
-      return tuple(
-          segment
-          for piece in attended(shape, window)
-          for segment in self._decode_run(seqs, *piece)
-      )
+      return self.decodes(shape, shape.decode_seqs)
     if shape.repeats != 1:
       raise ValueError(f"{shape.repeats=} must be 1 with prefill")
-    host_ps, launch_ps, fixed_ps, prefill_ps, decode_ps = self._mixed_ps(shape)
+    return (Segment(1, self.one_pass_ps(shape, shape.tokens, shape.rows)),)
+
+  def decodes(self, shape: StepShape, rows: int) -> tuple[Segment, ...]:
+    """Of a shape without prompts whose passes have so many rows."""
+    window = self.spec.sliding_window
+    if window is None:
+      return self._decode_run(
+          rows, shape.repeats, shape.decode_context_tokens, shape.decode_seqs
+      )
+    return tuple(
+        segment
+        for piece in attended(shape, window)
+        for segment in self._decode_run(rows, *piece)
+    )
+
+  def one_pass_ps(self, shape: StepShape, tokens: int, rows: int) -> int:
+    """Of a pass over a shape that sends so many tokens through the layers, and
+    has the logits of so many rows made."""
+    host_ps, launch_ps, fixed_ps, prefill_ps, decode_ps = self._mixed_ps(
+        shape, tokens, rows
+    )
     kernels_ps = fixed_ps + prefill_ps + decode_ps
-    return (Segment(1, host_ps + max(launch_ps, kernels_ps)),)
+    return host_ps + max(launch_ps, kernels_ps)
 
   def parts(self, shape: StepShape) -> dict[str, int]:
     """Picoseconds of one pass by what they are spent on.
@@ -129,7 +140,9 @@ class AnalyticalCost:
     `launch` is what launching, or preparing the next pass, takes beyond the
     kernels; the sum is the pass' time.
     """
-    host_ps, launch_ps, _, prefill_ps, decode_ps = self._mixed_ps(shape)
+    host_ps, launch_ps, _, prefill_ps, decode_ps = self._mixed_ps(
+        shape, shape.tokens, shape.rows
+    )
     parts = {
         **self.kernels.parts(shape.tokens, shape.rows),
         "prefill attention": prefill_ps,
@@ -138,9 +151,11 @@ class AnalyticalCost:
     waits_ps = max(0, launch_ps - sum(parts.values()))
     return parts | {"launch": waits_ps, "host": host_ps}
 
-  def _mixed_ps(self, shape: StepShape) -> tuple[int, int, int, int, int]:
+  def _mixed_ps(
+      self, shape: StepShape, tokens: int, rows: int
+  ) -> tuple[int, int, int, int, int]:
     """(host, least else, all but attention, prefill's, decodes' attention)."""
-    host_ps, launch_ps, fixed_ps = self._fixed_ps(shape.tokens, shape.rows)
+    host_ps, launch_ps, fixed_ps = self._fixed_ps(tokens, rows)
     host_ps += len(shape.prefill) * self._chunk_ps
     host_ps, launch_ps = self._ahead(host_ps, launch_ps)
     prefill_ps = sum([self._prefill_ps(*chunk) for chunk in shape.prefill])
@@ -157,10 +172,10 @@ class AnalyticalCost:
     return host_ps, launch_ps, fixed_ps, prefill_ps, decode_ps
 
   def _decode_run(
-      self, seqs: int, steps: int, context: int, growth: int
+      self, rows: int, steps: int, context: int, growth: int
   ) -> tuple[Segment, ...]:
-    """Of one piece: its steps, positions in the first, and more in each."""
-    host_ps, launch_ps, fixed_ps, math_ps, hbm_ps = self._decode_ps(seqs)
+    """Of one piece: its rows, steps, positions in the first, more in each."""
+    host_ps, launch_ps, fixed_ps, math_ps, hbm_ps = self._decode_ps(rows)
     math_token_ps, hbm_token_ps = self._context_ps
     begin_ps = host_ps + fixed_ps
     lines = (

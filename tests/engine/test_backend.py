@@ -8,12 +8,19 @@ import numpy as np
 import pytest
 
 from pdjax import config, events
+from pdjax.buckets import plan
+from pdjax.calibrate.observe import observe
+from pdjax.engine import capacity
 from pdjax.engine.crew import EngineError
 from pdjax.engine.replica import Replica
 from pdjax.engine.verify import verify_tokens
+from pdjax.models.presets import preset
 from pdjax.schedule import policies, setup
 from pdjax.schedule.batching import Continuous
 from pdjax.schedule.loop import serve
+from pdjax.simulate.chips import chip
+from pdjax.simulate.costs import AnalyticalCost
+from pdjax.simulate.padded import PaddedCost
 from pdjax.window import Window
 from pdjax.workload.clients import Behaviour
 from tests.engine.engine_session import (
@@ -28,6 +35,7 @@ from tests.engine.engine_session import (
 )
 
 CHUNKED = run_of("1C", "chunked", chunk_size=32)
+TINY = preset("tiny")
 
 
 @pytest.fixture(name="engine", scope="module")
@@ -246,6 +254,22 @@ def test_padding_is_counted(engine):
   decoded = sum(OUTPUT_TOKENS) - len(OUTPUT_TOKENS)
   assert padding.filled_tokens == prefilled + decoded
   assert 0 < engine.padded_token_fraction < 1
+
+
+def test_the_simulator_pads_what_the_engine_pads(engine):
+  served = serve_on(engine, CHUNKED, workload(gap_ps=0))
+  (limits,) = capacity.limits_of(engine.run, TINY, workload())
+  buckets = plan(limits, max_programs=6)
+  assert buckets == engine.replicas[0].buckets
+  cost = PaddedCost(AnalyticalCost(TINY, chip("h100-sxm")), buckets)
+  world = setup.world_of(CHUNKED, capacity.pool_pages_of(CHUNKED))
+  seen = observe(served.log, setup.policy_of(CHUNKED), world)
+  passes = [each for one in seen.steps for each in cost.passes(one.shape)]
+  (padding,) = engine.padding
+  assert sum(each.tokens for each in passes) == padding.filled_tokens
+  assert sum(map(cost.rows, passes)) == (
+      padding.filled_tokens + padding.padded_tokens
+  )
 
 
 def test_timers_ring(engine):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdjax.engine.buckets import Limits, Shape, ladder, plan, rung
+from pdjax.buckets import Limits, Shape, ladder, plan, rung
 
 KINDS = ("prefill", "decode", "mixed", "gather", "scatter")
 

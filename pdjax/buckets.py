@@ -11,6 +11,7 @@ import bisect
 import dataclasses
 import itertools
 import math
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 Kind = Literal[
@@ -150,3 +151,31 @@ def rung(ladder: tuple[int, ...], size: int) -> int:
   if at == len(ladder):
     raise ValueError(f"{size=} is above the largest bucket of {ladder}")
   return ladder[at]
+
+
+def packed(
+    sizes: Sequence[int], tokens: int, rows: int
+) -> Iterator[list[tuple[int, int]]]:
+  """Packs prompt chunks, in order, into passes of at most `tokens` and `rows`.
+
+  Yields:
+    per pass, which chunks it has, and how many tokens more of each.
+
+  >>> list(packed([5, 9], tokens=8, rows=2))
+  [[(0, 5), (1, 3)], [(1, 6)]]
+  """
+  one, room = [], tokens
+  for chunk, size in enumerate(sizes):
+    if len(one) == rows:
+      yield one
+      one, room = [], tokens
+    while size > room:
+      if room:
+        one.append((chunk, room))
+        size -= room
+      yield one
+      one, room = [], tokens
+    one.append((chunk, size))
+    room -= size
+  if one:
+    yield one
