@@ -26,6 +26,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 import time
@@ -223,4 +224,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+  # So that the model's folder goes when somebody ends this.
+  signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
   sys.exit(main(sys.argv[1:]))
