@@ -158,8 +158,10 @@ def none_fits(
 
 
 def memory_bytes(run: Run, spec: ModelSpec, workload: Workload) -> int:
-  """Of all workers together: weights, pools, and the largest pass of each."""
+  """Of all workers together, on devices that are a part of the host: weights,
+  pools, pages kept aside in host memory, and the largest pass of each."""
   total, weighed = 0, set()
+  aside = (run.cluster.host_kv_tokens or 0) // run.cluster.page_tokens
   limits = limits_of(run, spec, workload)
   pools = zip(worker_pools(run), pool_pages_of(run), limits, strict=True)
   for worker, (pool, pages, limit) in enumerate(pools):
@@ -174,7 +176,7 @@ def memory_bytes(run: Run, spec: ModelSpec, workload: Workload) -> int:
     place = "shared" if run.cluster.share_devices else worker
     weights = 0 if place in weighed else need.weight_bytes
     weighed.add(place)
-    kv = (pages + 1) * need.page_bytes
+    kv = (pages + 1 + aside) * need.page_bytes
     total += pool.tp * (weights + kv + need.activation_bytes)
   return total
 

@@ -148,6 +148,10 @@ def test_memory_grows_with_what_is_kept():
   assert needed(two) == 2 * needed(one)
   shared = run_of("2C", kv_tokens=1000, share=True)
   assert needed(one) < needed(shared) < needed(two)
+  kept = dataclasses.replace(
+      one, cluster=dataclasses.replace(one.cluster, host_kv_tokens=64)
+  )
+  assert needed(kept) - needed(one) == 64 * 512
 
 
 def test_both_backends_keep_whole_pages_of_what_is_said():
