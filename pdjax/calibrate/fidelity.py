@@ -2,7 +2,7 @@
 
 The simulator serves the same requests with the same policy, pages and split;
 only the clock is another. So what differs is the error of the step costs, and
-of taking each worker's steps not to depend on what the other workers do.
+of how workers that share a host are said to disturb each other.
 """
 
 import dataclasses
@@ -16,8 +16,8 @@ from pdjax.faults import plan_of
 from pdjax.metrics.requests import RequestTable, request_table
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import world_of
-from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.fittedcost import FittedCost
+from pdjax.simulate.hostshare import SharedBackend
 from pdjax.simulate.links import Link
 from pdjax.simulate.stepcosts import policy_for
 from pdjax.workload.clients import Open
@@ -60,11 +60,13 @@ def simulate_again(
   ]
   made = dict(zip(table["request"], table["output_tokens"], strict=True))
   workers = len(pool_pages)
-  backend = SimulatedBackend(
+  backend = SharedBackend(
       Open(sorted(requests, key=lambda r: (r.arrival_ps, r.id))),
       [max(1, int(made[request])) for request in range(len(made))],
       [cost] * workers,
       [link] * workers,
+      fitted=[cost] * workers,
+      tells_beginnings=True,
       dispatch_ahead=run.engine.dispatch_ahead,
       plan=plan_of(run.faults, workers),
       verify=bool(run.strategy.transfer and run.strategy.transfer.verify),

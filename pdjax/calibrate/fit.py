@@ -1,4 +1,4 @@
-"""Step costs fitted to measured steps: six numbers, none negative.
+"""Step costs fitted to measured steps: seven prices and two shares.
 
 None of the prices of `FittedCost` may be negative (Lawson and Hanson, Solving
 Least Squares Problems, 1974), so extrapolation never turns one negative.
@@ -6,6 +6,12 @@ Least Squares Problems, 1974), so extrapolation never turns one negative.
 Noise is taken to grow with the step: residuals are weighed by the inverse of
 the price itself, found by iteration. Weighing by the inverse of the measured
 time instead would favour lucky steps and fit prices that are too low.
+
+Where workers share a host, measured times are first brought to what the steps
+would have taken alone: a pass that was beside others for a part of its time did
+less of its work in that part. How much less is what `Sharing` says, and it is
+found in the same iteration: such that passes beside others cost what their
+prices say, in the mean, each weighed by the time that it was.
 
 Units: `_ps` picoseconds.
 """
@@ -15,6 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pdjax.calibrate.observe import StepSeen, TransferSeen
+from pdjax.calibrate.occupancy import share_matrix
 from pdjax.simulate.fittedcost import (
   PRICES,
   UNPADDED,
@@ -24,6 +31,7 @@ from pdjax.simulate.fittedcost import (
 )
 from pdjax.simulate.links import Link
 from pdjax.simulate.rates import PS_PER_S
+from pdjax.simulate.sharing import ISOLATED, Sharing
 
 
 def fit_cost(
@@ -31,23 +39,91 @@ def fit_cost(
     transfers: Sequence[TransferSeen],
     kv_bytes_per_token: int,
     padding: Padding = UNPADDED,
+    *,
+    shared: bool = False,
 ) -> FittedCost:
-  """The six prices that fit the steps best, and that of copying a byte.
+  """The prices that fit the steps best, and that of copying a byte.
+
+  Args:
+    steps: each with the sizes it was padded to.
+    transfers: of the same engine; may be none.
+    kv_bytes_per_token: of a hand-off.
+    padding: that the prices are for.
+    shared: the workers share a host: find out what that costs.
 
   Raises:
     ValueError: no step was seen.
   """
   if not steps:
     raise ValueError("no step to fit")
-  rows = np.array([features(seen.shape, padding) for seen in steps], float)
+  rows = np.array([features(seen.shape, seen.padding) for seen in steps], float)
   elapsed_ps = np.array([seen.elapsed_ps for seen in steps], float)
-  prices = _weighted_nnls(rows, elapsed_ps)
+  prices, sharing = _fit(rows, elapsed_ps, steps if shared else ())
   return FittedCost(
       **dict(zip(PRICES, map(round, prices), strict=True)),
       copy_ps_per_byte=_copy_ps_per_byte(transfers),
       kv_bytes_per_token=kv_bytes_per_token,
       padding=padding,
+      sharing=sharing,
   )
+
+
+def _fit(
+    rows: np.ndarray, elapsed_ps: np.ndarray, steps: Sequence[StepSeen]
+) -> tuple[np.ndarray, Sharing]:
+  """Prices, and shares where there are `steps` to tell them by, in turns."""
+  prices, sharing = _weighted_nnls(rows, elapsed_ps), ISOLATED
+  for _ in range(_TURNS if steps else 0):
+    sharing = _sharing(steps, elapsed_ps, rows @ prices)
+    alone_ps = elapsed_ps * _pace(steps, sharing)
+    prices = _weighted_nnls(rows, alone_ps)
+  return prices, sharing
+
+
+_TURNS = 8
+"""More change the shares by less than a hundredth."""
+
+
+def _pace(steps: Sequence[StepSeen], sharing: Sharing) -> np.ndarray:
+  """Of each step: its mean speed, over that of the same step alone."""
+  matrix = share_matrix([seen.shares for seen in steps])
+  prompts = np.array([bool(seen.shape.prefill) for seen in steps])
+  others = np.arange(matrix.shape[1])
+  share = np.where(prompts, sharing.prompt, sharing.decode)
+  return (matrix / (1 + share[:, None] * others)).sum(axis=1)
+
+
+def _sharing(
+    steps: Sequence[StepSeen], elapsed_ps: np.ndarray, price_ps: np.ndarray
+) -> Sharing:
+  """The shares with which the steps' prices are right beside others."""
+  matrix = share_matrix([seen.shares for seen in steps])
+  prompts = np.array([bool(seen.shape.prefill) for seen in steps])
+  return Sharing(
+      prompt=_share(matrix[prompts], elapsed_ps[prompts], price_ps[prompts]),
+      decode=_share(matrix[~prompts], elapsed_ps[~prompts], price_ps[~prompts]),
+  )
+
+
+def _share(
+    matrix: np.ndarray, elapsed_ps: np.ndarray, price_ps: np.ndarray
+) -> float:
+  """By bisection between isolation and taking turns."""
+  others, ratio = np.arange(matrix.shape[1]), elapsed_ps / price_ps
+  trust = np.minimum(1.0, _USUAL / np.maximum(np.abs(ratio - 1), _USUAL))
+  weight = trust * (matrix * (others > 0)).sum(axis=1)
+  low, high = 0.0, 1.0
+  for _ in range(_HALVINGS):
+    middle = (low + high) / 2
+    pace = (matrix / (1 + middle * others)).sum(axis=1)
+    if weight @ (ratio * pace - 1) > 0:
+      low = middle
+    else:
+      high = middle
+  return round((low + high) / 2, 4)
+
+
+_HALVINGS = 20
 
 
 def _weighted_nnls(rows: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -98,12 +174,19 @@ def fit_link(transfers: Sequence[TransferSeen]) -> Link:
   return Link(max(1, round(bandwidth)), round(latency_ps))
 
 
+def priced_ps(cost: FittedCost, steps: Sequence[StepSeen]) -> np.ndarray:
+  """Of each step, padded as it was and beside whom it was."""
+  alone_ps = [
+      np.dot(
+          cost.prices(bool(seen.shape.prefill)),
+          features(seen.shape, seen.padding),
+      )
+      for seen in steps
+  ]
+  return np.maximum(alone_ps, 1) / _pace(steps, cost.sharing)
+
+
 def step_errors(cost: FittedCost, steps: Sequence[StepSeen]) -> np.ndarray:
   """Signed relative error of each step's price."""
-  priced = [cost.step(seen.shape)[0].first_ps for seen in steps]
-  return np.array(
-      [
-          price / seen.elapsed_ps - 1.0
-          for price, seen in zip(priced, steps, strict=True)
-      ]
-  )
+  elapsed_ps = np.array([seen.elapsed_ps for seen in steps], float)
+  return priced_ps(cost, steps) / elapsed_ps - 1.0

@@ -1,14 +1,20 @@
 """What a log tells about the speed of the machine it was measured on.
 
 The log is fed to the scheduler again, so that each step's shape is known from
-the world at the moment it started; beside it stands the time it took.
+the world at the moment it started; beside it stands the time it took, counted
+from when the simulator would begin it: when its cause happened (a request was
+sent, another step was over) and its lane was free. So the first pass of a
+command holds what the engine takes to hear of things and to decide.
 
 Units: `_ps` integer picoseconds.
 """
 
 import dataclasses
+from collections.abc import Iterator
 
+from pdjax.calibrate.occupancy import Occupancy
 from pdjax.events import (
+    Arrived,
     Command,
     Event,
     Log,
@@ -23,6 +29,7 @@ from pdjax.schedule.loop import Policy, serve
 from pdjax.schedule.replay import ReplayBackend
 from pdjax.schedule.world import World
 from pdjax.simulate.backend import shape_of
+from pdjax.simulate.fittedcost import UNPADDED, Padding
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,6 +38,10 @@ class StepSeen:
 
   shape: StepShape
   elapsed_ps: int
+  shares: tuple[float, ...] = (1.0,)
+  """Of that time, with 1, 2, ... workers busy, its own among them."""
+  padding: Padding = UNPADDED
+  """Sizes of the engine that took it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,26 +57,44 @@ class TransferSeen:
 class Observer(ReplayBackend):
   """Replays a log and takes notes."""
 
-  def __init__(self, log: Log):
+  def __init__(self, log: Log, padding: Padding = UNPADDED):
     super().__init__(log)
-    self.steps: list[StepSeen] = []
     self.transfers: list[TransferSeen] = []
-    self._shapes: dict[int, StepShape] = {}
+    self._padding = padding
+    self._passes: list[_Pass] = []
+    self._busy: list[tuple[int, int]] = []
+    self._begun: dict[int, tuple[StepShape, int]] = {}
+    """Of runs under way: what they are, and what brought them about when."""
+    self._free_ps: dict[tuple[int, int], int] = {}
+    """When the last run of a worker's lane was over."""
     self._stages_ps: dict[int, list[int]] = {}
-    self._now_ps = 0
+    self._now_ps = self._cause_ps = 0
+
+  @property
+  def steps(self) -> list[StepSeen]:
+    """All passes so far."""
+    known = Occupancy(self._busy)
+    return [
+        StepSeen(
+            one.shape, one.ends_ps - one.begins_ps,
+            known.shares(one.begins_ps, one.ends_ps), self._padding,
+        )
+        for one in self._passes
+    ]
 
   def next_event(self) -> Event | None:
     event = super().next_event()
     match event:
       case StepEnded():
-        self.steps += _passes(self._shapes.pop(event.run), event)
+        self._note_run(event)
       case TransferProgressed():
         self._stages_ps[event.transfer].append(event.at_ps)
       case TransferEnded(failure=""):
         self._note_transfer(event)
       case _:
         pass
-    self._now_ps = event.at_ps if event else self._now_ps
+    if event is not None:
+      self._now_ps, self._cause_ps = event.at_ps, _happened_ps(event)
     return event
 
   def start(self, command: Command, world: World) -> None:
@@ -73,9 +102,18 @@ class Observer(ReplayBackend):
     if isinstance(command, Step):
       started = world.workers[command.worker].runs[command.lane]
       assert started is not None
-      self._shapes[command.run] = shape_of(started)
+      self._begun[command.run] = (shape_of(started, True), self._cause_ps)
     if isinstance(command, Transfer):
       self._stages_ps[command.transfer] = [self._now_ps]
+
+  def _note_run(self, event: StepEnded) -> None:
+    shape, cause_ps = self._begun.pop(event.run)
+    lane = (event.worker, event.lane)
+    begins_ps = max(cause_ps, self._free_ps.get(lane, 0))
+    begins_ps = min(begins_ps, event.started_ps)
+    self._passes += _passes(shape, event, begins_ps)
+    self._free_ps[lane] = _happened_ps(event)
+    self._busy.append((begins_ps, self._free_ps[lane]))
 
   def _note_transfer(self, event: TransferEnded) -> None:
     points = [*self._stages_ps.pop(event.transfer), event.at_ps]
@@ -84,26 +122,50 @@ class Observer(ReplayBackend):
       self.transfers.append(TransferSeen(event.moved_bytes, *gaps))
 
 
-def _passes(shape: StepShape, event: StepEnded) -> list[StepSeen]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Pass:
+  """One pass, and from when to when."""
+
+  shape: StepShape
+  begins_ps: int
+  ends_ps: int
+
+
+def _passes(
+    shape: StepShape, event: StepEnded, begins_ps: int
+) -> Iterator[_Pass]:
   """A run's passes one by one, each with the context it had grown to."""
-  seen = []
-  context_tokens = shape.decode_context_tokens
+  context_tokens, at_ps = shape.decode_context_tokens, event.started_ps
   for segment in event.segments:
     for index in range(segment.steps):
       one = dataclasses.replace(
           shape, repeats=1, decode_context_tokens=context_tokens
       )
-      seen.append(StepSeen(one, segment.step_ps(index)))
+      at_ps += segment.step_ps(index)
+      yield _Pass(one, begins_ps, at_ps)
       context_tokens += shape.decode_seqs
-  return seen
+      shape, begins_ps = dataclasses.replace(shape, begins=False), at_ps
 
 
-def observe(log: Log, policy: Policy, world: World) -> Observer:
+def _happened_ps(event: Event) -> int:
+  """When it did, by the clock that the simulator keeps: not when an engine's
+  scheduler came to hear of it."""
+  match event:
+    case Arrived():
+      return min(event.at_ps, event.request.arrival_ps)
+    case StepEnded():
+      return event.started_ps + sum(each.total_ps for each in event.segments)
+  return event.at_ps
+
+
+def observe(
+    log: Log, policy: Policy, world: World, padding: Padding = UNPADDED
+) -> Observer:
   """Replays `log` through a fresh scheduler and returns what was seen.
 
   Raises:
     Diverged: the scheduler does not repeat the log.
   """
-  observer = Observer(log)
+  observer = Observer(log, padding)
   serve(policy, observer, world)
   return observer

@@ -10,6 +10,7 @@ from pathlib import Path
 from pdjax.calibrate.calibration import calibration
 from pdjax.calibrate.observe import StepSeen, TransferSeen, observe
 from pdjax.calibrate.survey import survey
+from pdjax.cli.compiled import padding_of
 from pdjax.cli.measured import measured
 from pdjax.cli.uncollected import uncollected
 from pdjax.config import Run, most_seqs, pools_of
@@ -18,7 +19,6 @@ from pdjax.metrics.provenance import now, provenance
 from pdjax.models.sizes import spec_of
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import world_of
-from pdjax.simulate.fittedcost import Padding
 from pdjax.simulate.stepcosts import policy_for
 from pdjax.sweep import jsonfile
 from pdjax.workload.build import build
@@ -44,7 +44,7 @@ def calibrate(run: Run, folder: Path, say: Callable[[str], None]) -> None:
         steps,
         transfers,
         kv_bytes_per_token=pool.page_bytes // pool.page_tokens,
-        padding=_padding(engine),
+        padding=padding_of(run),
         model=spec.name,
         tp=pools_of(run)[0].tp,
         made_by={
@@ -83,11 +83,3 @@ def _surveyed(
 def _most_seqs(run: Run) -> int:
   """Users that one worker of the smallest limit can hold at a time."""
   return min(p.max_num_seqs or most_seqs(run.strategy) for p in pools_of(run))
-
-
-def _padding(engine: EngineBackend) -> Padding:
-  """Of the worker with the most sizes, which decodes."""
-  buckets = [replica.buckets for replica in engine.replicas]
-  decoding = max(buckets, key=lambda b: ("decode" in b.kinds, len(b.B)))
-  prompts = max(buckets, key=lambda b: ("prefill" in b.kinds, b.U))
-  return Padding(decoding.B, prompts.U)

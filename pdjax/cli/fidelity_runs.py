@@ -10,8 +10,9 @@ import numpy as np
 from pdjax import schema
 from pdjax.calibrate import fidelity
 from pdjax.calibrate.fidelity import Compared, compare, simulate_again
-from pdjax.calibrate.fit import fit_cost, fit_link, step_errors
+from pdjax.calibrate.fit import fit_cost, fit_link, priced_ps, step_errors
 from pdjax.calibrate.observe import Observer, StepSeen, observe
+from pdjax.cli.compiled import padding_of
 from pdjax.cli.plant import pool_pages_of
 from pdjax.cli.replay import runs_in
 from pdjax.config import ConfigError, Run
@@ -23,7 +24,7 @@ from pdjax.metrics.summary import summarize
 from pdjax.models.sizes import spec_of
 from pdjax.results import written
 from pdjax.schedule.setup import world_of
-from pdjax.simulate.fittedcost import PRICES, FittedCost
+from pdjax.simulate.fittedcost import PRICES, FittedCost, Padding
 from pdjax.simulate.links import Link
 from pdjax.simulate.profiles import files
 from pdjax.simulate.profiles.calibrated import Calibration
@@ -51,8 +52,21 @@ class Measured:
 
   def observe(self) -> Observer:
     return observe(
-        self.log, policy_for(self.run), world_of(self.run, self.pool_pages)
+        self.log, policy_for(self.run), world_of(self.run, self.pool_pages),
+        self.padding,
     )
+
+  @property
+  def padding(self) -> Padding:
+    """Sizes that the run's engine was compiled for."""
+    return padding_of(self.run)
+
+  @property
+  def shared(self) -> bool:
+    """Whether its devices were parts of one processor, or one device."""
+    said = jsonfile.read(self.folder / "conditions.json")
+    contract = said.get("contract", {}) if isinstance(said, dict) else {}
+    return self.run.cluster.share_devices or contract.get("chip") == "cpu"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -164,17 +178,19 @@ def _found(
     one: Measured, runs: Sequence[Measured], known: Calibration | None
 ) -> Found:
   seen = one.observe()
-  steps = seen.steps if known else seen.steps[1::2]
+  every = seen.steps
+  steps = every if known else every[1::2]
   if known:
     _check_model(one, known)
-    cost, link = known.cost, known.link
+    cost = dataclasses.replace(known.cost, padding=one.padding)
+    link = known.link
   else:
     cost, link = own_prices(one, seen)
   table, again = one.table, _again(one, cost, link)
   return Found(
       label=one.label,
       figures=compare(table, again),
-      unbiased=compare(table, _again(one, _unbiased(cost, seen.steps), link)),
+      unbiased=compare(table, _again(one, _unbiased(cost, every), link)),
       noise=next((compare(table, r.table) for r in _repeats(one, runs)), None),
       rates=dict(_rates(one, table, again)),
       step_errors=step_errors(cost, steps),
@@ -186,7 +202,9 @@ def own_prices(one: Measured, seen: Observer) -> tuple[FittedCost, Link]:
   kv_bytes = spec_of(one.run.model).kv_bytes_per_token(
       Dtypes.all(one.run.model.dtype).kv_bytes
   )
-  cost = fit_cost(seen.steps[::2], seen.transfers, kv_bytes)
+  cost = fit_cost(
+      seen.steps[::2], seen.transfers, kv_bytes, one.padding, shared=one.shared
+  )
   return cost, fit_link(seen.transfers)
 
 
@@ -205,8 +223,7 @@ def _again(one: Measured, cost: FittedCost, link: Link) -> RequestTable:
 
 def _unbiased(cost: FittedCost, steps: Sequence[StepSeen]) -> FittedCost:
   """All prices times what makes the sum of the steps right."""
-  priced = sum(cost.step(seen.shape)[0].first_ps for seen in steps)
-  share = sum(seen.elapsed_ps for seen in steps) / priced
+  share = sum(s.elapsed_ps for s in steps) / priced_ps(cost, steps).sum()
   scaled = {name: round(share * getattr(cost, name)) for name in PRICES}
   return dataclasses.replace(cost, **scaled)
 

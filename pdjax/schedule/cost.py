@@ -25,6 +25,9 @@ class StepShape:
   """More than 1 only without prefill."""
   decode_contexts: tuple[int, ...] = ()
   """The same by sequence; only a model with a sliding window needs it."""
+  begins: bool = False
+  """Decodes that their lane was not at just before: an engine that feeds tokens
+  back on the device does more for the first pass. Only measured costs know."""
 
   @property
   def tokens(self) -> int:

@@ -1,18 +1,21 @@
-"""Step costs of six fitted numbers; what calibration measures and fits.
+"""Step costs of seven fitted numbers; what calibration measures and fits.
 
-A step costs a fixed time, a time per prompt chunk (a program call), per prompt
-token, per pair of prompt token and attended token, per decoding sequence and
-per token it attends to. Tokens and sequences count as padded where programs are
-compiled for a few sizes only.
+A pass costs a fixed time, one more if the scheduler had to be asked for it, a
+time per prompt chunk, per prompt token, per pair of prompt token and attended
+token, per decoding sequence and per token it attends to. Tokens and sequences
+count as padded where programs are compiled for a few sizes only.
 
 Units: `_ps` picoseconds.
 """
 
 import bisect
 import dataclasses
+import functools
+import operator
 
 from pdjax.schedule.cost import StepShape
 from pdjax.segments import Segment
+from pdjax.simulate.sharing import ISOLATED, Sharing
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,6 +51,9 @@ class FittedCost:
   """Prices steps by a linear fit; the simulator's `WorkerCost`."""
 
   fixed_ps: int
+  begin_ps: int = 0
+  """Of what the engine does once a command: hearing of it, packing, sending
+  numbers to the device. A decode run goes on without."""
   chunk_ps: int
   prompt_token_ps: int
   prompt_pair_ps: int
@@ -57,16 +63,38 @@ class FittedCost:
   """Of gathering, and of scattering, a hand-off's pages."""
   kv_bytes_per_token: int
   padding: Padding = UNPADDED
+  sharing: Sharing = ISOLATED
 
-  def step(self, shape: StepShape) -> tuple[Segment, ...]:
-    """See `StepCost.step`; a decode run is one straight line."""
+  def step(self, shape: StepShape, busy: int = 1) -> tuple[Segment, ...]:
+    """See `StepCost.step`; a decode run is a straight line after its first.
+
+    `busy` workers of the host work meanwhile. Prices are scaled, not their
+    sum, so that passes stay straight lines of integers.
+    """
+    prices = self.prices(bool(shape.prefill), busy)
     counts = features(shape, self.padding)
-    first_ps = sum(
-        getattr(self, price) * count
-        for price, count in zip(PRICES, counts, strict=True)
+    first_ps = max(1, sum(map(operator.mul, prices, counts)))
+    slope_ps = shape.decode_seqs * prices[_CONTEXT]
+    if not (shape.begins and shape.repeats > 1):
+      return (Segment(shape.repeats, first_ps, slope_ps),)
+    second_ps = max(1, first_ps - prices[_BEGIN] + slope_ps)
+    return (
+        Segment(1, first_ps), Segment(shape.repeats - 1, second_ps, slope_ps)
     )
-    slope_ps = shape.decode_seqs * self.context_token_ps
-    return (Segment(shape.repeats, max(1, first_ps), slope_ps),)
+
+  def prices(self, prompts: bool, busy: int = 1) -> tuple[int, ...]:
+    """In the order of `PRICES`, while `busy` workers are."""
+    known = self._known
+    if (prompts, busy) not in known:
+      slowdown = self.sharing.slowdown(prompts, busy)
+      known[prompts, busy] = tuple(
+          [round(getattr(self, price) * slowdown) for price in PRICES]
+      )
+    return known[prompts, busy]
+
+  @functools.cached_property
+  def _known(self) -> dict[tuple[bool, int], tuple[int, ...]]:
+    return {}
 
   def transfer_bytes(self, tokens: int) -> int:
     return tokens * self.kv_bytes_per_token
@@ -79,10 +107,11 @@ class FittedCost:
 
 
 PRICES = (
-    "fixed_ps", "chunk_ps", "prompt_token_ps", "prompt_pair_ps", "decode_ps",
-    "context_token_ps",
+    "fixed_ps", "begin_ps", "chunk_ps", "prompt_token_ps", "prompt_pair_ps",
+    "decode_ps", "context_token_ps",
 )
 """Of `FittedCost`, in the order of `features`."""
+_BEGIN, _CONTEXT = map(PRICES.index, ("begin_ps", "context_token_ps"))
 
 
 def features(
@@ -91,10 +120,11 @@ def features(
   """What a step is charged for, in the order of `PRICES`.
 
   >>> features(StepShape(((4, 10),), 2, 50))
-  (1, 1, 4, 50, 2, 50)
+  (1, 1, 1, 4, 50, 2, 50)
   """
   return (
       1,
+      int(shape.begins or bool(shape.prefill)),
       len(shape.prefill),
       padding.prompts(sum(tokens for tokens, _ in shape.prefill)),
       sum(_pairs(tokens, cached) for tokens, cached in shape.prefill),

@@ -1,0 +1,165 @@
+"""The simulated backend of workers that share one host.
+
+How long a pass takes depends on how many workers are busy, and that changes
+while it runs. At such a change the work that is left of a pass is priced anew:
+a pass that is half done is half done at either price. Passes not begun take the
+new price whole.
+
+Who is busy is asked when everything of an instant has happened, so a lane that
+ends a step and begins the next at once was never idle, and a run of r steps is
+r single steps (law 7). Everything is an integer: prices by the number of busy
+workers are, and what is left of a pass is rounded up once a change.
+
+Units: `_ps` integer picoseconds.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from pdjax.events import (
+    EVENTS,
+    Command,
+    Event,
+    Step,
+    StepEnded,
+    WorkerLost,
+)
+from pdjax.schedule.cost import StepShape
+from pdjax.schedule.world import World
+from pdjax.segments import Segment, elapsed_ps, first_steps, steps_within
+from pdjax.simulate.backend import SimulatedBackend, shape_of
+from pdjax.simulate.fittedcost import FittedCost
+from pdjax.simulate.lane import Lane, LaneRun, lengthened
+
+_LAST = len(EVENTS)
+"""Sorts behind every kind of event of the same time."""
+
+
+class _Turn:
+  """Pending when an instant that may change who is busy is over."""
+
+
+_TURN = cast(Any, _Turn())
+
+
+class SharedBackend(SimulatedBackend):
+  """A `SimulatedBackend` of workers with one lane each, on one host.
+
+  Args:
+    fitted: by worker, what prices its steps; the backend's costs may wrap it.
+  """
+
+  def __init__(self, *args, fitted: Sequence[FittedCost], **settings):
+    super().__init__(*args, **settings)
+    self._fitted = fitted
+    self._shapes: list[StepShape] = [StepShape()] * len(fitted)
+    self._priced_for = [1] * len(fitted)
+    """Busy workers that the price of a worker's run counts with."""
+    self._turn_ps = -1
+
+  def start(self, command: Command, world: World) -> None:
+    super().start(command, world)
+    if isinstance(command, Step):
+      worker = command.worker
+      run = world.workers[worker].runs[command.lane]
+      assert run is not None
+      begins = self._lanes[worker][0].begins(command, self._now[0])
+      self._shapes[worker] = shape_of(run, begins)
+      self._priced_for[worker] = 1
+      self._expect_turn()
+
+  def next_event(self) -> Event | None:
+    event: Any = super().next_event()
+    while event is _TURN:
+      self._turn_ps = -1
+      self._price_anew()
+      event = super().next_event()
+    if isinstance(event, (StepEnded, WorkerLost)):
+      self._expect_turn()
+    return event
+
+  def _expect_turn(self) -> None:
+    now_ps = self._now[0]
+    if self._turn_ps != now_ps:
+      self._turn_ps = now_ps
+      self._queue(now_ps, _LAST, 0, _TURN)
+
+  def _price_anew(self) -> None:
+    """Every run whose price counts with another number of busy workers."""
+    busy = sum(lane.run is not None for (lane,) in self._lanes)
+    for worker, (lane,) in enumerate(self._lanes):
+      if lane.run is not None and self._priced_for[worker] != busy:
+        self._change_price(worker, lane, lane.run, busy)
+
+  def _change_price(
+      self, worker: int, lane: Lane, run: LaneRun, busy: int
+  ) -> None:
+    now_ps, cost = self._now[0], self._fitted[worker]
+    shape, was = self._shapes[worker], self._priced_for[worker]
+    before, after = cost.step(shape, was), cost.step(shape, busy)
+    if run.stages is None:
+      run.segments = priced_anew(run, now_ps, before, after)
+    elif now_ps <= run.started_ps:
+      self._price_stages(run, after[0].first_ps)
+    else:
+      return  # its layers keep the price that the step began with
+    self._priced_for[worker] = busy
+    run.ends_ps = run.boundary_ps(run.steps)
+    self._expect_end(lane)
+
+  def _price_stages(self, run: LaneRun, plain_ps: int) -> None:
+    """Of a step whose pages leave it layer by layer, as it begins."""
+    stages = run.stages
+    assert stages is not None
+    (whole,) = run.segments
+    copies_ps = whole.first_ps - stages.plain_ps
+    run.segments = (Segment(1, plain_ps + copies_ps),)
+    stages.plain_ps = plain_ps
+    for leaving in stages.leaving:
+      self._await_group(self._transfers[leaving.transfer])
+
+
+def priced_anew(
+    run: LaneRun,
+    now_ps: int,
+    before: tuple[Segment, ...],
+    after: tuple[Segment, ...],
+) -> tuple[Segment, ...]:
+  """A run's segments if its passes take the times of `after` from now on.
+
+  Args:
+    run: with segments as they were until now, copies included.
+    now_ps: when the price changes.
+    before: of all its passes at the old price, without copies.
+    after: the same at the new price.
+  """
+  done = steps_within(run.segments, now_ps - run.started_ps)
+  left = _rest(run.segments, done)
+  if not left:
+    return run.segments
+  copies = run.copied or {}
+  begins_ps = run.started_ps + elapsed_ps(run.segments, done)
+  ends_ps, copy_ps = begins_ps + left[0].first_ps, copies.get(done, 0)
+  old_ps, new_ps = (_rest(each, done)[0].first_ps for each in (before, after))
+  work_ps = new_ps
+  if now_ps > begins_ps + copy_ps:
+    left_ps = -(-(ends_ps - now_ps) * new_ps // old_ps)
+    work_ps = now_ps - begins_ps - copy_ps + left_ps
+  tail = _rest(after, done + 1)
+  for steps, later_ps in copies.items():
+    if steps > done:
+      tail = lengthened(tail, steps - done - 1, later_ps)
+  whole = Segment(1, copy_ps + work_ps)
+  return (*first_steps(run.segments, done), whole, *tail)
+
+
+def _rest(segments: tuple[Segment, ...], steps: int) -> tuple[Segment, ...]:
+  """The segments after the first `steps` steps."""
+  rest = []
+  for segment in segments:
+    left = segment.steps - max(steps, 0)
+    if left > 0:
+      gone = segment.steps - left
+      rest.append(Segment(left, segment.step_ps(gone), segment.slope_ps))
+    steps -= segment.steps
+  return tuple(rest)

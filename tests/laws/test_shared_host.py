@@ -1,0 +1,109 @@
+"""Law 7 where beginnings cost and workers of one host slow each other."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+
+from pdjax.events import Step, StepEnded
+from pdjax.schedule.loop import serve
+from pdjax.schedule.policies import Composed
+from pdjax.schedule.setup import placement_of, rule_of, world_of
+from pdjax.simulate.cluster import cluster_of
+from pdjax.simulate.fittedcost import FittedCost
+from pdjax.simulate.hostshare import SharedBackend
+from pdjax.simulate.sharing import Sharing
+from pdjax.simulate.stepcosts import step_costs_of
+from tests.laws.cluster import (
+  configs,
+  load_of,
+  loads,
+  run_config,
+  token_times,
+)
+from tests.laws.test_runs import SingleSteps
+
+COST = FittedCost(
+    fixed_ps=3_000_000_007,
+    begin_ps=1_900_000_011,
+    chunk_ps=700_000_003,
+    prompt_token_ps=90_000_019,
+    prompt_pair_ps=20_011,
+    decode_ps=110_000_017,
+    context_token_ps=1_500_007,
+    copy_ps_per_byte=0.07,
+    kv_bytes_per_token=524_288,
+    sharing=Sharing(prompt=0.61803, decode=0.27183),
+)
+
+
+def outcome(run, load, change=lambda rule: rule, cost=COST):
+  cluster = cluster_of(run)
+  count = len(cluster.costs)
+  backend = SharedBackend(
+      load.clients(), load.output_tokens, [cost] * count, cluster.links,
+      fitted=[cost] * count, tells_beginnings=True, num_layers=32,
+  )
+  rule, joins = rule_of(run, step_costs_of(run))
+  policy = Composed(placement_of(run), change(rule), joins)
+  world = world_of(run, cluster.pool_pages)
+  log = serve(policy, backend, world)
+  fates = {
+      p.id: (p.state, p.preemptions, p.recomputed_tokens)
+      for p in world.progress.values()
+  }
+  return token_times(log), fates, log
+
+
+def one_lane(run):
+  return run.strategy.kind != "lanes"
+
+
+@settings(max_examples=120, deadline=None)
+@given(configs().filter(one_lane), loads())
+def test_runs_equal_single_steps(run, load):
+  by_runs = outcome(run, load)
+  by_steps = outcome(run, load, SingleSteps)
+  assert by_runs[:2] == by_steps[:2]
+  assert len(by_runs[2].of(Step)) <= len(by_steps[2].of(Step))
+
+
+def test_a_run_pays_once_for_beginning():
+  run, load = run_config("continuous"), load_of((0, 20, 40))
+  (token_times_ps,), _, _ = [*outcome(run, load)[0].values()], 0, 0
+  gaps = [b - a for a, b in zip(token_times_ps, token_times_ps[1:], strict=False)]
+  slope = COST.context_token_ps
+  assert gaps[0] - gaps[1] == COST.begin_ps - slope
+  assert {b - a for a, b in zip(gaps[1:], gaps[2:], strict=False)} == {slope}
+
+
+def ends(split, load, cost):
+  log = outcome(run_config("continuous", split, kv_tokens=2000), load, cost=cost)
+  return [(e.worker, e.started_ps, e.at_ps) for e in log[2].of(StepEnded)]
+
+
+def test_a_prefill_half_of_which_is_beside_another_by_hand():
+  """Alone 100 ms; from 40 ms on beside one that begins then, at half speed."""
+  cost = dataclasses.replace(
+      COST, fixed_ps=0, begin_ps=0, chunk_ps=10**11, prompt_token_ps=0,
+      prompt_pair_ps=0, sharing=Sharing(prompt=1.0),
+  )
+  load = load_of((0, 20, 1), (40_000, 20, 1))
+  # By 160 ms the first has done 40 + 120 / 2, the second 60 of 100; the second
+  # then goes on alone.
+  ms = 10**9
+  assert ends("2C", load, cost) == [(0, 0, 160 * ms), (1, 40 * ms, 200 * ms)]
+  alone = dataclasses.replace(cost, sharing=Sharing())
+  assert ends("2C", load, alone) == [(0, 0, 100 * ms), (1, 40 * ms, 140 * ms)]
+
+
+def test_who_is_never_beside_another_takes_the_time_of_one_alone():
+  load = load_of((0, 20, 8), (900_000, 30, 9))
+  alone = dataclasses.replace(COST, sharing=Sharing())
+  assert ends("2C", load, COST) == ends("2C", load, alone)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.2])
+def test_a_share_beyond_taking_turns_is_refused(share):
+  with pytest.raises(ValueError, match="expected 0 to 1"):
+    Sharing(decode=share)
