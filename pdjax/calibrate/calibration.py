@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from pdjax.calibrate.fit import fit_cost, fit_link, step_errors
+from pdjax.calibrate.fit import fit_cost, fit_link, spread, step_errors
 from pdjax.calibrate.observe import StepSeen, TransferSeen
-from pdjax.simulate.fittedcost import PRICES, FittedCost, Padding
+from pdjax.simulate.fittedcost import COPIES, PRICES, FittedCost, Padding
 from pdjax.simulate.profiles.calibrated import VERSION, VERSION_KEY
 from pdjax.simulate.rates import PS_PER_S
+from pdjax.simulate.sharing import SHARED
 
 RESAMPLES = 40
 
@@ -30,14 +31,19 @@ def calibration(
     model: str,
     tp: int,
     made_by: Mapping[str, Any],
+    shared: bool = False,
 ) -> dict[str, Any]:
   """What a calibration file holds; `profiles.calibrated` reads it.
+
+  `shared`: the workers were parts of one host, or shared one device.
 
   Raises:
     ValueError: no step was seen.
   """
   fitted, held_out = steps[::2], steps[1::2] or steps
-  cost = fit_cost(fitted, transfers, kv_bytes_per_token, padding)
+  cost = fit_cost(
+      fitted, transfers, kv_bytes_per_token, padding, shared=shared
+  )
   link = fit_link(transfers)
   errors = [*_errors(cost, held_out)]
   return {
@@ -46,8 +52,9 @@ def calibration(
       "tp": tp,
       "accuracy": _accuracy(errors, made_by),
       "prices": {name: getattr(cost, name) for name in PRICES},
-      "spread": _spread(cost, fitted, padding),
-      "copy_ps_per_byte": cost.copy_ps_per_byte,
+      "spread": _spread(cost, fitted, shared),
+      "sharing": {kind: getattr(cost.sharing, kind) for kind in SHARED},
+      "copies": {name: getattr(cost, name) for name in COPIES},
       "kv_bytes_per_token": kv_bytes_per_token,
       "link": {
           "bandwidth_bytes_per_s": link.bandwidth_bytes_per_s,
@@ -102,20 +109,19 @@ def _accuracy(
 
 
 def _spread(
-    cost: FittedCost, steps: Sequence[StepSeen], padding: Padding
+    cost: FittedCost, steps: Sequence[StepSeen], shared: bool
 ) -> dict[str, float | None]:
   """Of each price, one standard deviation over the price; None of 0."""
-  draw = np.random.default_rng(0)
-  fits = []
-  for _ in range(RESAMPLES):
-    chosen = [steps[i] for i in draw.integers(len(steps), size=len(steps))]
-    again = fit_cost(chosen, (), cost.kv_bytes_per_token, padding)
-    fits.append([getattr(again, name) for name in PRICES])
-  deviations = np.std(fits, axis=0, ddof=1).tolist()
-  prices = [getattr(cost, name) for name in PRICES]
+  values = {name: getattr(cost, name) for name in PRICES}
+  values |= {
+      f"shared_{kind}": getattr(cost.sharing, kind) for kind in SHARED
+  }
+  deviations = spread(steps, shared, RESAMPLES)
   return {
-      name: deviation / price if price else None
-      for name, price, deviation in zip(PRICES, prices, deviations, strict=True)
+      name: deviation / value if value else None
+      for (name, value), deviation in zip(
+          values.items(), deviations, strict=True
+      )
   }
 
 

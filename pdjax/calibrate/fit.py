@@ -17,21 +17,19 @@ Units: `_ps` picoseconds.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from pdjax.calibrate.observe import StepSeen, TransferSeen
-from pdjax.calibrate.occupancy import share_matrix
-from pdjax.simulate.fittedcost import (
-  PRICES,
-  UNPADDED,
-  FittedCost,
-  Padding,
-  features,
-)
+from pdjax.calibrate.steptable import Table, table_of
+from pdjax.simulate.fittedcost import PRICES, UNPADDED, FittedCost, Padding
 from pdjax.simulate.links import Link
 from pdjax.simulate.rates import PS_PER_S
 from pdjax.simulate.sharing import ISOLATED, Sharing
+
+Fitted = tuple[np.ndarray, Sharing]
+"""Prices in the order of `PRICES`, and what workers lose to each other."""
 
 
 def fit_cost(
@@ -42,7 +40,7 @@ def fit_cost(
     *,
     shared: bool = False,
 ) -> FittedCost:
-  """The prices that fit the steps best, and that of copying a byte.
+  """The prices that fit the steps best, and those of copies.
 
   Args:
     steps: each with the sizes it was padded to.
@@ -54,29 +52,22 @@ def fit_cost(
   Raises:
     ValueError: no step was seen.
   """
-  if not steps:
-    raise ValueError("no step to fit")
-  rows = np.array([features(seen.shape, seen.padding) for seen in steps], float)
-  elapsed_ps = np.array([seen.elapsed_ps for seen in steps], float)
-  prices, sharing = _fit(rows, elapsed_ps, steps if shared else ())
+  prices, sharing = fit(table_of(steps), shared)
   return FittedCost(
       **dict(zip(PRICES, map(round, prices), strict=True)),
-      copy_ps_per_byte=_copy_ps_per_byte(transfers),
+      **fit_copies(transfers),
       kv_bytes_per_token=kv_bytes_per_token,
       padding=padding,
       sharing=sharing,
   )
 
 
-def _fit(
-    rows: np.ndarray, elapsed_ps: np.ndarray, steps: Sequence[StepSeen]
-) -> tuple[np.ndarray, Sharing]:
-  """Prices, and shares where there are `steps` to tell them by, in turns."""
-  prices, sharing = _weighted_nnls(rows, elapsed_ps), ISOLATED
-  for _ in range(_TURNS if steps else 0):
-    sharing = _sharing(steps, elapsed_ps, rows @ prices)
-    alone_ps = elapsed_ps * _pace(steps, sharing)
-    prices = _weighted_nnls(rows, alone_ps)
+def fit(steps: Table, shared: bool) -> Fitted:
+  """Prices, and then shares and prices in turns."""
+  prices, sharing = _weighted_nnls(steps.rows, steps.elapsed_ps), ISOLATED
+  for _ in range(_TURNS if shared else 0):
+    sharing = _sharing(steps, steps.rows @ prices)
+    prices = _weighted_nnls(steps.rows, steps.elapsed_ps * steps.pace(sharing))
   return prices, sharing
 
 
@@ -84,38 +75,38 @@ _TURNS = 8
 """More change the shares by less than a hundredth."""
 
 
-def _pace(steps: Sequence[StepSeen], sharing: Sharing) -> np.ndarray:
-  """Of each step: its mean speed, over that of the same step alone."""
-  matrix = share_matrix([seen.shares for seen in steps])
-  prompts = np.array([bool(seen.shape.prefill) for seen in steps])
-  others = np.arange(matrix.shape[1])
-  share = np.where(prompts, sharing.prompt, sharing.decode)
-  return (matrix / (1 + share[:, None] * others)).sum(axis=1)
+def spread(
+    steps: Sequence[StepSeen], shared: bool, resamples: int
+) -> list[float]:
+  """Standard deviations of prices and of both shares over bootstrap fits."""
+  table, draw = table_of(steps), np.random.default_rng(0)
+  fits = []
+  for _ in range(resamples):
+    chosen = draw.integers(len(steps), size=len(steps))
+    prices, sharing = fit(table.take(chosen), shared)
+    fits.append([*prices, sharing.prompt, sharing.decode])
+  return np.std(fits, axis=0, ddof=1).tolist()
 
 
-def _sharing(
-    steps: Sequence[StepSeen], elapsed_ps: np.ndarray, price_ps: np.ndarray
-) -> Sharing:
+def _sharing(steps: Table, price_ps: np.ndarray) -> Sharing:
   """The shares with which the steps' prices are right beside others."""
-  matrix = share_matrix([seen.shares for seen in steps])
-  prompts = np.array([bool(seen.shape.prefill) for seen in steps])
+  ratio, prompts = steps.elapsed_ps / price_ps, steps.prompts
   return Sharing(
-      prompt=_share(matrix[prompts], elapsed_ps[prompts], price_ps[prompts]),
-      decode=_share(matrix[~prompts], elapsed_ps[~prompts], price_ps[~prompts]),
+      prompt=_share(steps.shares[prompts], ratio[prompts]),
+      decode=_share(steps.shares[~prompts], ratio[~prompts]),
   )
 
 
-def _share(
-    matrix: np.ndarray, elapsed_ps: np.ndarray, price_ps: np.ndarray
-) -> float:
-  """By bisection between isolation and taking turns."""
-  others, ratio = np.arange(matrix.shape[1]), elapsed_ps / price_ps
+def _share(shares: np.ndarray, ratio: np.ndarray) -> float:
+  """By bisection between isolation and taking turns; `ratio` is time over
+  price alone."""
+  others = np.arange(shares.shape[1])
   trust = np.minimum(1.0, _USUAL / np.maximum(np.abs(ratio - 1), _USUAL))
-  weight = trust * (matrix * (others > 0)).sum(axis=1)
+  weight = trust * shares[:, 1:].sum(axis=1)
   low, high = 0.0, 1.0
   for _ in range(_HALVINGS):
     middle = (low + high) / 2
-    pace = (matrix / (1 + middle * others)).sum(axis=1)
+    pace = (shares / (1 + middle * others)).sum(axis=1)
     if weight @ (ratio * pace - 1) > 0:
       low = middle
     else:
@@ -151,15 +142,28 @@ _USUAL = 1.0
 step in which the machine did something else must not bend the others' price.
 (Huber, The Annals of Mathematical Statistics, 1964.)"""
 
-def _copy_ps_per_byte(transfers: Sequence[TransferSeen]) -> float:
-  """Of the quickest tenth: those found the worker between two steps."""
-  if not transfers:
-    return 0.0
-  per_byte = [
-      min(seen.gather_ps, seen.scatter_ps) / seen.moved_bytes
-      for seen in transfers
-  ]
-  return float(np.quantile(per_byte, 0.1))
+
+def fit_copies(transfers: Sequence[TransferSeen]) -> dict[str, Any]:
+  """What `FittedCost` says of copies: of those that waited for no step.
+
+  Of each size the quicker quarter stands for them.
+  """
+  rows, times_ps = [], []
+  sizes: dict[int, list[TransferSeen]] = {}
+  for seen in transfers:
+    sizes.setdefault(seen.moved_bytes, []).append(seen)
+  for size, alike in sizes.items():
+    for name, ends in (("gather_ps", (1, 0)), ("scatter_ps", (0, 1))):
+      rows.append((*ends, size))
+      times_ps.append(np.quantile([getattr(s, name) for s in alike], 0.25))
+  if not rows:
+    return {"copy_ps_per_byte": 0.0}
+  found = _weighted_nnls(np.array(rows, float), np.maximum(times_ps, 1.0))
+  return {
+      "gather_fixed_ps": round(found[0]),
+      "scatter_fixed_ps": round(found[1]),
+      "copy_ps_per_byte": float(found[2]),
+  }
 
 
 def fit_link(transfers: Sequence[TransferSeen]) -> Link:
@@ -176,14 +180,9 @@ def fit_link(transfers: Sequence[TransferSeen]) -> Link:
 
 def priced_ps(cost: FittedCost, steps: Sequence[StepSeen]) -> np.ndarray:
   """Of each step, padded as it was and beside whom it was."""
-  alone_ps = [
-      np.dot(
-          cost.prices(bool(seen.shape.prefill)),
-          features(seen.shape, seen.padding),
-      )
-      for seen in steps
-  ]
-  return np.maximum(alone_ps, 1) / _pace(steps, cost.sharing)
+  table = table_of(steps)
+  alone_ps = table.rows @ np.array(cost.prices(False), float)
+  return np.maximum(alone_ps, 1) / table.pace(cost.sharing)
 
 
 def step_errors(cost: FittedCost, steps: Sequence[StepSeen]) -> np.ndarray:

@@ -2,8 +2,10 @@
 
 Closed loops of more and more users, each with prompts and answers spread from
 the shortest to the longest of a workload: one user alone shows whole prompts by
-length and single decodes by context, many show batches, and what a strategy
-mixes of them. A strategy that cuts prompts shows chunks by what is before them.
+length and single decodes by context, many show batches, what a strategy mixes
+of them, and workers beside each other. A strategy that cuts prompts shows
+chunks by what is before them. Between them a light load with pauses: steps
+after a pause are slower than in a loop that never rests.
 """
 
 from collections.abc import Iterator
@@ -17,36 +19,59 @@ from pdjax.workload.workload import Workload as Load
 SIZES = 6
 """Different lengths of prompts, and of answers."""
 ROUNDS = 2
-"""Requests of each user, at least; one user sends `SIZES`."""
+"""Requests of each user, at least; one user sends `SIZES` of each length."""
+BUSY_SHARE = 0.3
+"""Of the time of one worker, that a light load takes."""
 
 
-def survey(load: Load, max_num_seqs: int) -> Iterator[tuple[str, Load]]:
+def survey(
+    load: Load, most_users: int, number: int = 0
+) -> Iterator[tuple[str, Load]]:
   """(what it is, load) one after another; none exceeds the lengths of `load`.
 
   Args:
     load: of the run to calibrate.
-    max_num_seqs: most users at a time.
+    most_users: at a time.
+    number: of the round; others draw other requests.
   """
+  users = 1
+  while users < most_users:
+    yield f"{users} users", _loop(load, users, number)
+    users *= 2
+  yield f"{most_users} users", _loop(load, most_users, number)
+
+
+def light(load: Load, request_s: float, number: int = 0) -> Load:
+  """Arrivals at random, of requests that take `request_s` each when alone."""
+  lengths = _lengths(load)
+  return build(
+      Workload(
+          arrival="poisson", rate=BUSY_SHARE / request_s,
+          num_requests=2 * SIZES, seed=1000 * number, **lengths,
+      )
+  )
+
+
+def _loop(load: Load, users: int, number: int) -> Load:
+  return build(
+      Workload(
+          arrival="closed", concurrency=users,
+          num_requests=max(2 * SIZES, ROUNDS * users),
+          seed=1000 * number + users, **_lengths(load),
+      )
+  )
+
+
+def _lengths(load: Load) -> dict[str, Lengths]:
   pairs = [
       (request.prompt_tokens, output)
       for request, output in zip(load.requests, load.output_tokens, strict=True)
   ]
-  longest = max(pairs, key=sum)
-  users = 1
-  while users <= max_num_seqs:
-    yield f"{users} users", build(_loop(users, *longest))
-    users *= 2
-
-
-def _loop(users: int, prompt_tokens: int, output_tokens: int) -> Workload:
-  return Workload(
-      arrival="closed",
-      concurrency=users,
-      num_requests=max(2 * SIZES, ROUNDS * users),
-      prompt=Lengths(kind="empirical", values=_spread(prompt_tokens)),
-      output=Lengths(kind="empirical", values=_spread(output_tokens)),
-      seed=users,
-  )
+  prompt_tokens, output_tokens = max(pairs, key=sum)
+  return {
+      "prompt": Lengths(kind="empirical", values=_spread(prompt_tokens)),
+      "output": Lengths(kind="empirical", values=_spread(output_tokens)),
+  }
 
 
 def _spread(longest: int) -> tuple[int, ...]:

@@ -1,7 +1,8 @@
 """`python -m pdjax.calibrate`: what this machine's engine takes for its steps.
 
-The measured cells of a config say which engine; each is surveyed in a process
-of its own. Modules that take time are imported when needed.
+The measured cells of a config say which engines; each is surveyed in a process
+of its own, and all are fitted together. Modules that take time are imported
+when needed.
 """
 
 import json
@@ -27,14 +28,17 @@ Measures the steps of a config's engine on the devices here, and fits prices.
 
   --config=FILE, --config.FIELD=VALUE, --only='FIELD=VALUE'
                        as in python -m pdjax.experiment; of the measured cells
-                       (backend.kind=jax) that are left the first is taken
+                       (backend.kind=jax) that are left the first of each
+                       strategy and split is surveyed, for half a minute and
+                       at least one round of loads
   --out=FILE           the calibration (default: calibration.json)
 """, """\
-The engine serves closed loops of more and more users, with lengths up to the
-config's longest. Half of the steps are fitted, the others tell the error. The
-file prices steps in the simulator (backend.costs=FILE) and in
-`python -m pdjax.fidelity --calibration=FILE`. Nothing else should run on the
-devices meanwhile.
+Each engine serves closed loops of more and more users and a load with pauses,
+with lengths up to the config's longest. Half of the steps of all engines are
+fitted, the others tell the error. Designs that the prices are to tell apart
+belong into one calibration. The file prices steps in the simulator
+(backend.costs=FILE) and in `python -m pdjax.fidelity --calibration=FILE`.
+Nothing else should run on the devices meanwhile.
 """, "written", {1: "the engine failed"})
 
 
@@ -52,14 +56,14 @@ def _main(arguments: Sequence[str]) -> int:
   if flags.config is None:
     errors.append("--config: say which, as in --config=quickstart")
   out = output_of("out", said.value("out") or "calibration.json", errors)
-  cell = _measured_cell(flags, errors)
-  if errors or cell is None or out is None:
+  engines = _engines(flags, errors)
+  if errors or not engines or out is None:
     raise ConfigError(list(dict.fromkeys(errors)))
-  print(f"surveys the engine of {cell.label}")
-  return _survey(cell, out)
+  return _calibrate(engines, out)
 
 
-def _measured_cell(flags: experiment_flags.Flags, errors: list[str]) -> Any:
+def _engines(flags: experiment_flags.Flags, errors: list[str]) -> list[Any]:
+  """The first measured cell of each strategy and split, of one model."""
   from pdjax.cli import aot_plan
 
   cells = aot_plan.cells_of(flags, errors) if flags.config else []
@@ -69,14 +73,42 @@ def _measured_cell(flags: experiment_flags.Flags, errors: list[str]) -> Any:
         "--config: no cell of it is measured (backend.kind='jax'); only an"
         " engine can be calibrated"
     )
-  return measured[0] if measured else None
+  first: dict[Any, Any] = {}
+  for cell in measured:
+    run = cell.run
+    if (run.model, run.cluster.tp) == (
+        measured[0].run.model, measured[0].run.cluster.tp
+    ):
+      first.setdefault((run.cluster, run.strategy, run.engine), cell)
+  return [*first.values()]
 
 
-def _survey(cell: Any, out: Path) -> int:
-  """Runs the engine's part and shows what came of it."""
+def _calibrate(engines: Sequence[Any], out: Path) -> int:
+  """Surveys one engine after another and shows what came of it."""
+  from pdjax.calibrate import surveyed
   from pdjax.cli import calibrating_report
+  from pdjax.sweep import jsonfile
+
+  found = []
+  for cell in engines:
+    print(f"surveys the engine of {cell.label}")
+    one = _survey(cell)
+    if isinstance(one, str):
+      print(f"not calibrated: {one}")
+      return FAILED
+    found.append(one)
+  fitted = surveyed.together(found, [cell.label for cell in engines])
+  jsonfile.write(out, fitted)
+  print("\n".join(calibrating_report.lines(fitted)))
+  print(f"written: {out}")
+  return OK
+
+
+def _survey(cell: Any) -> Any:
+  """What the engine's part saw, or why it failed."""
+  from pdjax.calibrate import surveyed
   from pdjax.metrics.provenance import COMMAND
-  from pdjax.sweep import devices, jsonfile
+  from pdjax.sweep import devices
   from pdjax.sweep.process import Process
 
   answers: queue.SimpleQueue = queue.SimpleQueue()
@@ -92,14 +124,7 @@ def _survey(cell: Any, out: Path) -> int:
       failure = _wait(answers)
     finally:
       process.end()
-    found = jsonfile.read(folder / "calibration.json")
-    if failure or found is None:
-      print(f"not calibrated: {failure or 'its process ended'}")
-      return FAILED
-  jsonfile.write(out, found)
-  print("\n".join(calibrating_report.lines(found)))
-  print(f"written: {out}")
-  return OK
+    return failure or surveyed.read(folder) or "its process ended"
 
 
 def _wait(answers: queue.SimpleQueue) -> str:

@@ -4,14 +4,16 @@ Imports JAX. The engine of a run serves the loads of a survey under the run's
 own policy; every step and transfer of their logs is an observation.
 """
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pdjax.calibrate.calibration import calibration
 from pdjax.calibrate.observe import StepSeen, TransferSeen, observe
-from pdjax.calibrate.survey import survey
+from pdjax.calibrate.survey import light, survey
+from pdjax.calibrate.surveyed import Surveyed
 from pdjax.cli.compiled import padding_of
 from pdjax.cli.measured import measured
+from pdjax.cli.plant import Plant
 from pdjax.cli.uncollected import uncollected
 from pdjax.config import Run, most_seqs, pools_of
 from pdjax.engine.backend import EngineBackend
@@ -20,15 +22,16 @@ from pdjax.models.sizes import spec_of
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import world_of
 from pdjax.simulate.stepcosts import policy_for
-from pdjax.sweep import jsonfile
 from pdjax.workload.build import build
 from pdjax.workload.prompts import token_ids
+from pdjax.workload.workload import Workload
 
-FILE = "calibration.json"
+SURVEY_S = 30.0
+"""Rounds of loads begin until so much time is over; there is one at least."""
 
 
 def calibrate(run: Run, folder: Path, say: Callable[[str], None]) -> None:
-  """Measures the engine of `run` and writes `FILE` into `folder`.
+  """Measures the engine of `run` and writes what it saw into `folder`.
 
   Raises:
     ConfigError: the run does not fit the engine or the machine.
@@ -38,14 +41,15 @@ def calibrate(run: Run, folder: Path, say: Callable[[str], None]) -> None:
   engine = plant.backend
   assert isinstance(engine, EngineBackend)
   try:
-    steps, transfers = _surveyed(run, engine, plant.pool_pages, say)
-    spec, pool = spec_of(run.model), engine.replicas[0].config
-    found = calibration(
-        steps,
-        transfers,
-        kv_bytes_per_token=pool.page_bytes // pool.page_tokens,
+    steps, transfers = _surveyed(run, plant, engine, load, say)
+    pool = engine.replicas[0].config
+    found = Surveyed(
+        steps=steps,
+        transfers=transfers,
         padding=padding_of(run),
-        model=spec.name,
+        shared=_shared(run, plant),
+        kv_bytes_per_token=pool.page_bytes // pool.page_tokens,
+        model=spec_of(run.model).name,
         tp=pools_of(run)[0].tp,
         made_by={
             "device": plant.conditions["chip"],
@@ -59,27 +63,66 @@ def calibrate(run: Run, folder: Path, say: Callable[[str], None]) -> None:
     )
   finally:
     plant.close()
-  jsonfile.write(folder / FILE, found)
+  found.write(folder)
+
+
+def _shared(run: Run, plant: Plant) -> bool:
+  """Whether workers run on parts of one processor, or on one device."""
+  several = sum(pool.count for pool in pools_of(run)) > 1
+  return several and (
+      run.cluster.share_devices or plant.conditions["chip"] == "cpu"
+  )
 
 
 def _surveyed(
-    run: Run, engine: EngineBackend, pool_pages, say: Callable[[str], None]
+    run: Run,
+    plant: Plant,
+    engine: EngineBackend,
+    load: Workload,
+    say: Callable[[str], None],
 ) -> tuple[list[StepSeen], list[TransferSeen]]:
-  """All steps and transfers of all loads of the survey."""
+  """All steps and transfers of all loads, but those of the warm-up."""
+  vocab, padding = spec_of(run.model).vocab_size, padding_of(run)
   steps: list[StepSeen] = []
   transfers: list[TransferSeen] = []
-  vocab, most = spec_of(run.model).vocab_size, _most_seqs(run)
-  for name, load in survey(build(run.workload), most):
-    engine.reset(load, token_ids(load, None, vocab, 0))
+  for counts, name, some in _loads(load, _most_users(run)):
+    engine.reset(some, token_ids(some, None, vocab, 0))
     with uncollected():
-      log = serve(policy_for(run), engine, world_of(run, pool_pages))
-    seen = observe(log, policy_for(run), world_of(run, pool_pages))
-    steps += seen.steps
-    transfers += seen.transfers
-    say(f"{name}: {len(seen.steps)} steps, {len(seen.transfers)} transfers")
+      log = serve(policy_for(run), engine, world_of(run, plant.pool_pages))
+    if counts:
+      seen = observe(
+          log, policy_for(run), world_of(run, plant.pool_pages), padding
+      )
+      steps += seen.steps
+      transfers += seen.transfers
+    say(f"{name}: {len(steps)} steps, {len(transfers)} transfers so far")
   return steps, transfers
 
 
-def _most_seqs(run: Run) -> int:
-  """Users that one worker of the smallest limit can hold at a time."""
-  return min(p.max_num_seqs or most_seqs(run.strategy) for p in pools_of(run))
+def _loads(
+    load: Workload, most_users: int
+) -> Iterator[tuple[bool, str, Workload]]:
+  """(whether it counts, what it is, load): a warm-up, then whole rounds."""
+  *_, (name, most) = survey(load, most_users)
+  yield False, f"warm-up of {name}", most
+  began_s = at_s = time.monotonic()
+  number = 0
+  while not number or time.monotonic() < began_s + SURVEY_S:
+    request_s = None
+    for name, some in survey(load, most_users, number):
+      at_s = time.monotonic()
+      yield True, f"round {number + 1}, {name}", some
+      taken_s = (time.monotonic() - at_s) / len(some.requests)
+      request_s = request_s or taken_s
+    assert request_s is not None
+    calm = light(load, request_s, number)
+    yield True, f"round {number + 1}, with pauses", calm
+    number += 1
+
+
+def _most_users(run: Run) -> int:
+  """Users that the workers which decode can hold at a time."""
+  pools = pools_of(run)
+  seqs = min(p.max_num_seqs or most_seqs(run.strategy) for p in pools)
+  decoding = sum(pool.count for pool in pools if pool.role != "P")
+  return max(1, decoding) * seqs

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _WORDS = {
-    "fixed_ps": "a step",
+    "fixed_ps": "a pass",
+    "begin_ps": "a command, from its cause on",
     "chunk_ps": "a prompt chunk",
     "prompt_token_ps": "a prompt token, padding included",
     "prompt_pair_ps": "a prompt token's look at one before it",
@@ -16,15 +17,17 @@ _WORDS = {
 def lines(found: Mapping[str, Any]) -> Iterator[str]:
   """What `calibrate` prints; measured here, prices fitted."""
   made_by = found["made_by"]
+  for engine in made_by.get("engines", ()):
+    yield f"engine: {engine}"
   yield (
       f"{found['model']} tp {found['tp']}, {made_by['dtype']}, measured on"
       f" {made_by['chips']} x {made_by['device']}"
   )
   yield f"{'price (fitted)':<42}{'us':>12}{'spread':>9}"
   for name, words in _WORDS.items():
-    spread = found["spread"][name]
-    shown = "" if spread is None else f"{100 * spread:.1f} %"
+    shown = _percent(found["spread"][name])
     yield f"{words:<42}{found['prices'][name] / 1e6:>12.4g}{shown:>9}"
+  yield from _shares(found)
   yield f"{'error on steps left out':<28}{'steps':>7}{'median':>9}{'p90':>8}"
   for error in found["errors"]:
     yield (
@@ -32,12 +35,13 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
         f"{100 * error['median']:>8.1f}%{100 * error['p90']:>7.1f}%"
     )
   if found["transfers"]:
-    link = found["link"]
+    link, copies = found["link"], found["copies"]
     yield (
         f"transfers: {link['latency_s'] * 1e6:.0f} us and"
         f" {link['bandwidth_bytes_per_s'] / 1e9:.2f} GB/s between workers"
-        f" (cluster.link), {found['copy_ps_per_byte'] / 1e3:.3f} ns a byte to"
-        " gather or scatter"
+        f" (cluster.link), {copies['copy_ps_per_byte'] / 1e3:.3f} ns a byte to"
+        f" gather or scatter, and {copies['gather_fixed_ps'] / 1e6:.0f} us or"
+        f" {copies['scatter_fixed_ps'] / 1e6:.0f} us a time"
     )
   known = found["range"]
   yield (
@@ -47,3 +51,21 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
   )
   for note in made_by["notes"]:
     yield f"note: {note}"
+
+
+def _shares(found: Mapping[str, Any]) -> Iterator[str]:
+  """What workers of one host lose to each other, where they are."""
+  for kind, words in _PASSES.items():
+    share = found["sharing"][kind]
+    if share:
+      yield (
+          f"{words + ' longer by, per busy neighbour':<42}{100 * share:>11.0f}%"
+          f"{_percent(found['spread']['shared_' + kind]):>9}"
+      )
+
+
+_PASSES = {"prompt": "prefills", "decode": "decodes"}
+
+
+def _percent(spread: float | None) -> str:
+  return "" if spread is None else f"{100 * spread:.1f} %"

@@ -5,6 +5,7 @@ shapes it has priced.
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Sequence
 
 from pdjax import memory
@@ -35,8 +36,10 @@ from pdjax.simulate.chips import chip
 from pdjax.simulate.costs import AnalyticalCost
 from pdjax.simulate.drawn import ASSUMED, drawn
 from pdjax.simulate.fitted import fitted_for
+from pdjax.simulate.hostshare import SharedBackend
 from pdjax.simulate.links import Link
 from pdjax.simulate.padded import PaddedCost
+from pdjax.simulate.profiles.calibrated import CalibratedCost
 from pdjax.simulate.profiles.cost import ProfiledCost
 from pdjax.simulate.profiles.files import profiled
 from pdjax.simulate.rates import ps_of, share
@@ -133,8 +136,17 @@ class Cluster:
       output_tokens: Sequence[int],
       plan: FaultPlan | None = None,
   ) -> SimulatedBackend:
-    """A fresh backend at time 0; `plan` instead of the config's faults."""
-    return SimulatedBackend(
+    """A fresh backend at time 0; `plan` instead of the config's faults.
+
+    Calibrated workers are on one host, as when they were measured.
+    """
+    calibrated = [c.fitted for c in self.costs if isinstance(c, CalibratedCost)]
+    kind = SimulatedBackend
+    if len(calibrated) == len(self.costs):
+      kind = functools.partial(
+          SharedBackend, fitted=calibrated, tells_beginnings=True
+      )
+    return kind(
         clients, output_tokens, self.costs, self.links,
         dispatch_ahead=self.dispatch_ahead, lane_costs=self.lane_costs,
         plan=plan or plan_of(self.faults, len(self.costs)),

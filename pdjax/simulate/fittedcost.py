@@ -61,6 +61,8 @@ class FittedCost:
   context_token_ps: int
   copy_ps_per_byte: float
   """Of gathering, and of scattering, a hand-off's pages."""
+  gather_fixed_ps: int = 0
+  scatter_fixed_ps: int = 0
   kv_bytes_per_token: int
   padding: Padding = UNPADDED
   sharing: Sharing = ISOLATED
@@ -100,10 +102,10 @@ class FittedCost:
     return tokens * self.kv_bytes_per_token
 
   def gather_ps(self, size_bytes: int) -> int:
-    return round(size_bytes * self.copy_ps_per_byte)
+    return self.gather_fixed_ps + round(size_bytes * self.copy_ps_per_byte)
 
   def scatter_ps(self, size_bytes: int) -> int:
-    return round(size_bytes * self.copy_ps_per_byte)
+    return self.scatter_fixed_ps + round(size_bytes * self.copy_ps_per_byte)
 
 
 PRICES = (
@@ -111,6 +113,8 @@ PRICES = (
     "decode_ps", "context_token_ps",
 )
 """Of `FittedCost`, in the order of `features`."""
+COPIES = ("gather_fixed_ps", "scatter_fixed_ps", "copy_ps_per_byte")
+"""Likewise, what it says of copies."""
 _BEGIN, _CONTEXT = map(PRICES.index, ("begin_ps", "context_token_ps"))
 
 

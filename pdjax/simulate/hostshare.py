@@ -97,13 +97,15 @@ class SharedBackend(SimulatedBackend):
     now_ps, cost = self._now[0], self._fitted[worker]
     shape, was = self._shapes[worker], self._priced_for[worker]
     before, after = cost.step(shape, was), cost.step(shape, busy)
+    self._priced_for[worker] = busy
+    if before == after:
+      return
     if run.stages is None:
       run.segments = priced_anew(run, now_ps, before, after)
     elif now_ps <= run.started_ps:
       self._price_stages(run, after[0].first_ps)
-    else:
-      return  # its layers keep the price that the step began with
-    self._priced_for[worker] = busy
+    else:  # its layers keep the price that the step began with
+      return
     run.ends_ps = run.boundary_ps(run.steps)
     self._expect_end(lane)
 

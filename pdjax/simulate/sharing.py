@@ -9,6 +9,9 @@ use the cores when nobody else does, so each has its share.
 
 import dataclasses
 
+SHARED = ("prompt", "decode")
+"""The fields of `Sharing`: kinds of passes."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Sharing:
@@ -20,7 +23,7 @@ class Sharing:
   """Of a pass of decodes alone."""
 
   def __post_init__(self):
-    for name in ("prompt", "decode"):
+    for name in SHARED:
       value = getattr(self, name)
       if not 0 <= value <= 1:
         raise ValueError(f"sharing: {name}={value}, expected 0 to 1")
@@ -32,11 +35,6 @@ class Sharing:
     2.0
     """
     return 1 + (busy - 1) * (self.prompt if prompts else self.decode)
-
-  @property
-  def any(self) -> bool:
-    """Whether workers disturb each other at all."""
-    return bool(self.prompt or self.decode)
 
 
 ISOLATED = Sharing()

@@ -1,6 +1,5 @@
 """Prices fitted to steps, and a log served again with them."""
 
-import dataclasses
 
 import numpy as np
 import pytest
@@ -27,6 +26,7 @@ from tests.laws.cluster import load_of, run_config
 
 TRUE = FittedCost(
     fixed_ps=2_000_000_000,
+    begin_ps=700_000_000,
     chunk_ps=300_000_000,
     prompt_token_ps=50_000_000,
     prompt_pair_ps=20_000,
@@ -50,7 +50,7 @@ def shapes():
 
 
 def prices(cost):
-  return dataclasses.astuple(cost)[:6]
+  return cost.prices(False)
 
 
 def test_exact_steps_give_back_their_prices():
@@ -91,7 +91,7 @@ def test_a_run_of_steps_is_a_straight_line():
 
 
 def test_features_count_what_a_causal_chunk_attends_to():
-  pairs = features(StepShape(((3, 10),)))[3]
+  pairs = features(StepShape(((3, 10),)))[4]
   assert pairs == 11 + 12 + 13
 
 
@@ -113,7 +113,7 @@ def test_a_log_of_known_prices_is_observed_and_served_again_exactly(kind):
   pages = [250] * workers
   backend = SimulatedBackend(
       Open(load.requests), load.output_tokens, [TRUE] * workers,
-      [LINK] * workers,
+      [LINK] * workers, tells_beginnings=True,
   )
   log = serve(policy_of(run), backend, world_of(run, pages))
   seen = observe(log, policy_of(run), world_of(run, pages))
@@ -129,10 +129,10 @@ def test_a_log_of_known_prices_is_observed_and_served_again_exactly(kind):
 def test_padding_prices_what_is_computed():
   padding = Padding(sequences=(2, 8), prompt_tokens=(64, 256))
   alone = features(StepShape((), 3, 300), padding)
-  assert alone[4:] == (8, 300)
+  assert alone[5:] == (8, 300)
   mixed = features(StepShape(((70, 0),), 1, 100), padding)
-  assert (mixed[2], mixed[4]) == (256, 8)
-  assert features(StepShape(((300, 0),)), padding)[2] == 256 + 64
+  assert (mixed[3], mixed[5]) == (256, 8)
+  assert features(StepShape(((300, 0),)), padding)[3] == 256 + 64
 
 
 def test_a_step_disturbed_by_the_machine_bends_no_price():

@@ -8,7 +8,7 @@ import pytest
 from pdjax.config import ConfigError
 from pdjax.schedule.cost import StepShape
 from pdjax.simulate.cluster import cluster_of
-from pdjax.simulate.fittedcost import PRICES
+from pdjax.simulate.fittedcost import COPIES, PRICES
 from pdjax.simulate.stepcosts import step_costs_of
 from tests.laws.cluster import load_of, run_config, serve_load
 
@@ -28,8 +28,9 @@ def _path(tmp_path):
   """A calibration that finds each prompt token dear."""
   prices = dict.fromkeys(PRICES, 0) | {"prompt_token_ps": 10**9}
   tree = {
-      "pdjax.calibration": 1, "model": "llama-2-7b", "tp": 1,
-      "prices": prices, "copy_ps_per_byte": 0.0, "kv_bytes_per_token": 1,
+      "pdjax.calibration": 2, "model": "llama-2-7b", "tp": 1,
+      "prices": prices, "copies": dict.fromkeys(COPIES, 0), "sharing": {},
+      "kv_bytes_per_token": 1,
       "padding": {},
       "link": {"bandwidth_bytes_per_s": 10**9, "latency_s": 0.0},
       "range": {

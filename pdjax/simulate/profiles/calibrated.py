@@ -14,13 +14,14 @@ from typing import Any
 from pdjax.schedule.cost import StepShape
 from pdjax.segments import Segment
 from pdjax.simulate.costs import AnalyticalCost
-from pdjax.simulate.fittedcost import PRICES, FittedCost, Padding
+from pdjax.simulate.fittedcost import COPIES, PRICES, FittedCost, Padding
 from pdjax.simulate.links import Link
 from pdjax.simulate.profiles.cost import ProfiledCost
 from pdjax.simulate.rates import ps_of
+from pdjax.simulate.sharing import Sharing
 
 VERSION_KEY = "pdjax.calibration"
-VERSION = 1
+VERSION = 2
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,6 +77,11 @@ class CalibratedCost(ProfiledCost):
     self._calibration = calibration
 
   @property
+  def fitted(self) -> FittedCost:
+    """What prices its steps, busy neighbours included."""
+    return self._calibration.cost
+
+  @property
   def provenance(self) -> dict[str, Any]:
     return super().provenance | {
         "kind": "calibrated",
@@ -113,9 +119,10 @@ def read(tree: Mapping[str, Any]) -> Calibration:
       tp=tree["tp"],
       cost=FittedCost(
           **{name: int(tree["prices"][name]) for name in PRICES},
-          copy_ps_per_byte=float(tree["copy_ps_per_byte"]),
+          **{name: tree["copies"][name] for name in COPIES},
           kv_bytes_per_token=int(tree["kv_bytes_per_token"]),
           padding=Padding(**padding),
+          sharing=Sharing(**tree["sharing"]),
       ),
       link=Link(
           int(tree["link"]["bandwidth_bytes_per_s"]),
