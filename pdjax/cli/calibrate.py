@@ -73,14 +73,14 @@ def _engines(flags: experiment_flags.Flags, errors: list[str]) -> list[Any]:
         "--config: no cell of it is measured (backend.kind='jax'); only an"
         " engine can be calibrated"
     )
-  first: dict[Any, Any] = {}
+  engines: list[tuple[Any, Any]] = []
   for cell in measured:
-    run = cell.run
-    if (run.model, run.cluster.tp) == (
-        measured[0].run.model, measured[0].run.cluster.tp
-    ):
-      first.setdefault((run.cluster, run.strategy, run.engine), cell)
-  return [*first.values()]
+    run, known = cell.run, [engine for engine, _ in engines]
+    engine = (run.cluster, run.strategy, run.engine)
+    alike = run.model == measured[0].run.model
+    if alike and run.cluster.tp == measured[0].run.cluster.tp:
+      engines += [(engine, cell)] if engine not in known else []
+  return [cell for _, cell in engines]
 
 
 def _calibrate(engines: Sequence[Any], out: Path) -> int:
