@@ -49,11 +49,14 @@ class Compared:
 def simulate_again(
     log: Log,
     run: Run,
-    cost: FittedCost,
+    costs: Sequence[FittedCost],
     link: Link,
     pool_pages: Sequence[int],
 ) -> Log:
-  """Serves a measured log's requests on the virtual clock, faults and all."""
+  """Serves a measured log's requests on the virtual clock, faults and all.
+
+  `costs` and `pool_pages` are by worker.
+  """
   table = request_table(log)
   requests = [
       entry.request for _, entry in log if isinstance(entry, Arrived)
@@ -63,9 +66,9 @@ def simulate_again(
   backend = SharedBackend(
       Open(sorted(requests, key=lambda r: (r.arrival_ps, r.id))),
       [max(1, int(made[request])) for request in range(len(made))],
-      [cost] * workers,
+      costs,
       [link] * workers,
-      fitted=[cost] * workers,
+      fitted=costs,
       tells_beginnings=True,
       dispatch_ahead=run.engine.dispatch_ahead,
       plan=plan_of(run.faults, workers),

@@ -10,7 +10,7 @@ Units: `_ps` integer picoseconds.
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pdjax.calibrate.occupancy import Occupancy
 from pdjax.events import (
@@ -57,10 +57,10 @@ class TransferSeen:
 class Observer(ReplayBackend):
   """Replays a log and takes notes."""
 
-  def __init__(self, log: Log, padding: Padding = UNPADDED):
+  def __init__(self, log: Log, paddings: Sequence[Padding] = ()):
     super().__init__(log)
     self.transfers: list[TransferSeen] = []
-    self._padding = padding
+    self._paddings = paddings
     self._passes: list[_Pass] = []
     self._busy: list[tuple[int, int]] = []
     self._begun: dict[int, tuple[StepShape, int]] = {}
@@ -77,7 +77,7 @@ class Observer(ReplayBackend):
     return [
         StepSeen(
             one.shape, one.ends_ps - one.begins_ps,
-            known.shares(one.begins_ps, one.ends_ps), self._padding,
+            known.shares(one.begins_ps, one.ends_ps), one.padding,
         )
         for one in self._passes
     ]
@@ -111,7 +111,8 @@ class Observer(ReplayBackend):
     lane = (event.worker, event.lane)
     begins_ps = max(cause_ps, self._free_ps.get(lane, 0))
     begins_ps = min(begins_ps, event.started_ps)
-    self._passes += _passes(shape, event, begins_ps)
+    padding = self._paddings[event.worker] if self._paddings else UNPADDED
+    self._passes += _passes(shape, event, begins_ps, padding)
     self._free_ps[lane] = _happened_ps(event)
     self._busy.append((begins_ps, self._free_ps[lane]))
 
@@ -129,10 +130,11 @@ class _Pass:
   shape: StepShape
   begins_ps: int
   ends_ps: int
+  padding: Padding
 
 
 def _passes(
-    shape: StepShape, event: StepEnded, begins_ps: int
+    shape: StepShape, event: StepEnded, begins_ps: int, padding: Padding
 ) -> Iterator[_Pass]:
   """A run's passes one by one, each with the context it had grown to."""
   context_tokens, at_ps = shape.decode_context_tokens, event.started_ps
@@ -142,7 +144,7 @@ def _passes(
           shape, repeats=1, decode_context_tokens=context_tokens
       )
       at_ps += segment.step_ps(index)
-      yield _Pass(one, begins_ps, at_ps)
+      yield _Pass(one, begins_ps, at_ps, padding)
       context_tokens += shape.decode_seqs
       shape, begins_ps = dataclasses.replace(shape, begins=False), at_ps
 
@@ -159,13 +161,19 @@ def _happened_ps(event: Event) -> int:
 
 
 def observe(
-    log: Log, policy: Policy, world: World, padding: Padding = UNPADDED
+    log: Log, policy: Policy, world: World, paddings: Sequence[Padding] = ()
 ) -> Observer:
   """Replays `log` through a fresh scheduler and returns what was seen.
+
+  Args:
+    log: of an engine.
+    policy: as it was when the log was made.
+    world: likewise.
+    paddings: sizes of each worker's passes; none are padded without.
 
   Raises:
     Diverged: the scheduler does not repeat the log.
   """
-  observer = Observer(log, padding)
+  observer = Observer(log, paddings)
   serve(policy, observer, world)
   return observer

@@ -11,7 +11,7 @@ from pathlib import Path
 from pdjax.calibrate.observe import StepSeen, TransferSeen, observe
 from pdjax.calibrate.survey import light, survey
 from pdjax.calibrate.surveyed import Surveyed
-from pdjax.cli.compiled import padding_of
+from pdjax.cli.compiled import finest, paddings_of
 from pdjax.cli.measured import measured
 from pdjax.cli.plant import Plant
 from pdjax.cli.uncollected import uncollected
@@ -46,7 +46,7 @@ def calibrate(run: Run, folder: Path, say: Callable[[str], None]) -> None:
     found = Surveyed(
         steps=steps,
         transfers=transfers,
-        padding=padding_of(run),
+        padding=finest(paddings_of(run)),
         shared=_shared(run, plant),
         kv_bytes_per_token=pool.page_bytes // pool.page_tokens,
         model=spec_of(run.model).name,
@@ -82,7 +82,7 @@ def _surveyed(
     say: Callable[[str], None],
 ) -> tuple[list[StepSeen], list[TransferSeen]]:
   """All steps and transfers of all loads, but those of the warm-up."""
-  vocab, padding = spec_of(run.model).vocab_size, padding_of(run)
+  vocab, paddings = spec_of(run.model).vocab_size, paddings_of(run)
   steps: list[StepSeen] = []
   transfers: list[TransferSeen] = []
   for counts, name, some in _loads(load, _most_users(run)):
@@ -91,7 +91,7 @@ def _surveyed(
       log = serve(policy_for(run), engine, world_of(run, plant.pool_pages))
     if counts:
       seen = observe(
-          log, policy_for(run), world_of(run, plant.pool_pages), padding
+          log, policy_for(run), world_of(run, plant.pool_pages), paddings
       )
       steps += seen.steps
       transfers += seen.transfers

@@ -1,5 +1,7 @@
 """The sizes that a config's engine compiles its passes for."""
 
+from collections.abc import Sequence
+
 from pdjax.config import Run
 from pdjax.engine import buckets, capacity
 from pdjax.models.sizes import spec_of
@@ -7,10 +9,16 @@ from pdjax.simulate.fittedcost import Padding
 from pdjax.workload.build import build
 
 
-def padding_of(run: Run) -> Padding:
-  """Of the worker with the most sizes that decodes, and that prefills."""
+def paddings_of(run: Run) -> list[Padding]:
+  """Of each worker; those of other roles have other programs."""
   limits = capacity.limits_of(run, spec_of(run.model), build(run.workload))
   plans = [buckets.plan(each, run.engine.max_programs) for each in limits]
-  decoding = max(plans, key=lambda b: ("decode" in b.kinds, len(b.B)))
-  prompts = max(plans, key=lambda b: ("prefill" in b.kinds, b.U))
-  return Padding(decoding.B, prompts.U)
+  return [Padding(plan.B, plan.U) for plan in plans]
+
+
+def finest(paddings: Sequence[Padding]) -> Padding:
+  """Of all workers together: most sizes of each."""
+  return Padding(
+      max((each.sequences for each in paddings), key=len),
+      max((each.prompt_tokens for each in paddings), key=len),
+  )

@@ -12,7 +12,7 @@ from pdjax.calibrate import fidelity
 from pdjax.calibrate.fidelity import Compared, compare, simulate_again
 from pdjax.calibrate.fit import fit_cost, fit_link, priced_ps, step_errors
 from pdjax.calibrate.observe import Observer, StepSeen, observe
-from pdjax.cli.compiled import padding_of
+from pdjax.cli.compiled import paddings_of
 from pdjax.cli.plant import pool_pages_of
 from pdjax.cli.replay import runs_in
 from pdjax.config import ConfigError, Run
@@ -53,13 +53,13 @@ class Measured:
   def observe(self) -> Observer:
     return observe(
         self.log, policy_for(self.run), world_of(self.run, self.pool_pages),
-        self.padding,
+        self.paddings,
     )
 
   @property
-  def padding(self) -> Padding:
-    """Sizes that the run's engine was compiled for."""
-    return padding_of(self.run)
+  def paddings(self) -> list[Padding]:
+    """Sizes that the run's engine was compiled for, by worker."""
+    return paddings_of(self.run)
 
   @property
   def shared(self) -> bool:
@@ -182,8 +182,7 @@ def _found(
   steps = every if known else every[1::2]
   if known:
     _check_model(one, known)
-    cost = dataclasses.replace(known.cost, padding=one.padding)
-    link = known.link
+    cost, link = known.cost, known.link
   else:
     cost, link = own_prices(one, seen)
   table, again = one.table, _again(one, cost, link)
@@ -203,7 +202,7 @@ def own_prices(one: Measured, seen: Observer) -> tuple[FittedCost, Link]:
       Dtypes.all(one.run.model.dtype).kv_bytes
   )
   cost = fit_cost(
-      seen.steps[::2], seen.transfers, kv_bytes, one.padding, shared=one.shared
+      seen.steps[::2], seen.transfers, kv_bytes, shared=one.shared
   )
   return cost, fit_link(seen.transfers)
 
@@ -217,7 +216,8 @@ def _check_model(one: Measured, known: Calibration) -> None:
 
 
 def _again(one: Measured, cost: FittedCost, link: Link) -> RequestTable:
-  log = simulate_again(one.log, one.run, cost, link, one.pool_pages)
+  costs = [dataclasses.replace(cost, padding=each) for each in one.paddings]
+  log = simulate_again(one.log, one.run, costs, link, one.pool_pages)
   return table_of(log, one.run)
 
 

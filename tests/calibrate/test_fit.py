@@ -120,7 +120,7 @@ def test_a_log_of_known_prices_is_observed_and_served_again_exactly(kind):
   assert len(seen.steps) == sum(e.steps for e in log.of(StepEnded))
   assert np.abs(step_errors(TRUE, seen.steps)).max() < 1e-9 or workers == 2
   assert len(seen.transfers) == (10 if workers == 2 else 0)
-  again = simulate_again(log, run, TRUE, LINK, pages)
+  again = simulate_again(log, run, [TRUE] * workers, LINK, pages)
   assert list(again) == list(log)
   tables = table_of(log, run), table_of(again, run)
   assert {one.error for one in compare(*tables)} == {0.0}
