@@ -14,18 +14,22 @@ from pdjax.cli.arguments import Grammar, read, usage
 from pdjax.cli.command import FAILED, OK
 from pdjax.config import ConfigError
 
-GRAMMAR = Grammar(values=("calibration", "out"))
+GRAMMAR = Grammar(values=("markdown", "out"), added=("calibration",))
 USAGE = usage("""\
 Serves measured runs again in the simulator and prints how far it is off.
 
   python -m pdjax.fidelity FOLDER... [--calibration=FILE] [--out=FOLDER]
+                           [--markdown=FILE]
 
 FOLDER is a measured run's folder, or an experiment's, which means its measured
 runs. Without a calibration (`python -m pdjax.calibrate`) each run's step costs
 are fitted to every second of its own steps: then the error is that of the
 timing model, and no forecast. Runs that only repeat another show the noise.
 
-  --calibration=FILE   prices from another measurement
+  --calibration=FILE   prices from another measurement; one for each model
+  --markdown=FILE      a page of it: each figure measured, simulated, its error,
+                       the noise floor, and whether it is within the target;
+                       then little is printed
   --out=FOLDER         of fidelity.json, fidelity.png (default: first FOLDER)
 """, "", "compared", {1: "a run is not repeated by its own scheduler"})
 
@@ -49,18 +53,25 @@ def _main(arguments: Sequence[str]) -> int:
   out = Path(said.value("out") or (folders or ["."])[0])
   if said.value("out") and (reason := inputfile.folder_refusal(out)):
     errors.append(f"--out={out}: {reason}")
+  page = Path(said.value("markdown") or out / "fidelity.md")
+  if reason := inputfile.folder_refusal(page.parent):
+    errors.append(f"--markdown={page}: {reason}")
   if errors:
-    raise ConfigError(errors)
-  from pdjax.cli import fidelity_report, fidelity_runs
+    raise ConfigError(list(dict.fromkeys(errors)))
+  from pdjax.cli import fidelity_page, fidelity_report, fidelity_runs
   from pdjax.schedule.replay import Diverged
 
   runs = fidelity_runs.read(map(Path, folders))
   try:
-    found = fidelity_runs.compared(runs, said.value("calibration"))
+    found = fidelity_runs.compared(runs, said.all("calibration"))
   except Diverged as error:
     print(f"{error}: this run's scheduler goes another way", file=sys.stderr)
     return FAILED
-  print("\n".join(fidelity_report.lines(found)))
+  if said.value("markdown"):
+    page.write_text("\n".join(fidelity_page.lines(found)) + "\n")
+    print("\n".join([fidelity_page.verdict(found), f"written: {page}"]))
+  else:
+    print("\n".join(fidelity_report.lines(found)))
   for path in fidelity_report.write(found, out):
     print(f"written: {path}")
   return OK

@@ -64,9 +64,27 @@ class Measured:
   @property
   def shared(self) -> bool:
     """Whether its devices were parts of one processor, or one device."""
-    said = jsonfile.read(self.folder / "conditions.json")
-    contract = said.get("contract", {}) if isinstance(said, dict) else {}
-    return self.run.cluster.share_devices or contract.get("chip") == "cpu"
+    on_cpu = self._said("conditions.json", "contract").get("chip") == "cpu"
+    return self.run.cluster.share_devices or on_cpu
+
+  @property
+  def conditions(self) -> str:
+    """Of what, on what, how much of it, with which versions."""
+    contract = self._said("conditions.json", "contract")
+    made_by = self._said("provenance.json")
+    packages = made_by.get("packages") or {}
+    return (
+        f"{spec_of(self.run.model).name} {contract.get('dtype')},"
+        f" {contract.get('chips')} x {contract.get('chip')} of"
+        f" {made_by.get('cores')} cores ({made_by.get('machine')}), Python"
+        f" {made_by.get('python')}, jax {packages.get('jax')}"
+    )
+
+  def _said(self, file: str, member: str | None = None) -> dict[str, Any]:
+    """What a file of the run says; nothing where it is not as expected."""
+    tree = jsonfile.read(self.folder / file)
+    tree = tree.get(member) if member and isinstance(tree, dict) else tree
+    return tree if isinstance(tree, dict) else {}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -84,6 +102,8 @@ class Found:
   """(measured, simulated) of `RATES`."""
   step_errors: np.ndarray
   """Signed, relative, of each step that was not fitted."""
+  conditions: str = ""
+  """Of what, on what, how much of it, with which versions."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -148,23 +168,28 @@ def _run_at(folder: Path, label: str, repeat: int) -> Measured:
   return Measured(folder, label, repeat, run, log, pool_pages_of(run))
 
 
-def compared(runs: Sequence[Measured], calibration: str | None) -> Fidelity:
+def compared(
+    runs: Sequence[Measured], calibrations: Sequence[str] = ()
+) -> Fidelity:
   """Every run that is not a repeat, served again.
 
+  Args:
+    runs: measured, repeats among them.
+    calibrations: files, one a model; without, each run prices itself.
+
   Raises:
-    ConfigError: the calibration cannot be read, or is of another model.
+    ConfigError: a calibration cannot be read, or none is of a run's model.
     Diverged: a log is not repeated by its scheduler.
   """
-  known = files.calibration(calibration) if calibration else None
+  known = {path: files.calibration(path, _FLAG) for path in calibrations}
   firsts = [one for one in runs if not one.repeat] or list(runs)
-  found = [_found(one, runs, known) for one in firsts]
+  found = [_found(one, runs, _of_model(one, known)) for one in firsts]
   goodputs = [one.rates.get("request_goodput", (0.0, 0.0)) for one in found]
   measured, simulated = ([pair[i] for pair in goodputs] for i in (0, 1))
   return Fidelity(
-      prices=(
-          f"{calibration}: {known.accuracy}" if known else
-          "fitted to every second step of each run itself"
-      ),
+      prices="; ".join(
+          f"{Path(path).name}: {each.accuracy}" for path, each in known.items()
+      ) or "fitted to every second step of each run itself",
       runs=found,
       rank_correlation=fidelity.rank_correlation(measured, simulated),
       lost_by_choice=(
@@ -181,7 +206,6 @@ def _found(
   every = seen.steps
   steps = every if known else every[1::2]
   if known:
-    _check_model(one, known)
     cost, link = known.cost, known.link
   else:
     cost, link = own_prices(one, seen)
@@ -193,6 +217,7 @@ def _found(
       noise=next((compare(table, r.table) for r in _repeats(one, runs)), None),
       rates=dict(_rates(one, table, again)),
       step_errors=step_errors(cost, steps),
+      conditions=one.conditions,
   )
 
 
@@ -207,18 +232,31 @@ def own_prices(one: Measured, seen: Observer) -> tuple[FittedCost, Link]:
   return cost, fit_link(seen.transfers)
 
 
-def _check_model(one: Measured, known: Calibration) -> None:
+_FLAG = "--calibration"
+
+
+def _of_model(
+    one: Measured, known: Mapping[str, Calibration]
+) -> Calibration | None:
+  """The calibration for a run; None where none is given at all."""
   name = spec_of(one.run.model).name
-  if name != known.model:
-    raise ConfigError([
-        f"--calibration: it is of {known.model}, {one.folder} is of {name}"
-    ])
+  for each in known.values():
+    if each.model == name:
+      return each
+  if not known:
+    return None
+  models = ", ".join(each.model for each in known.values())
+  raise ConfigError([f"{_FLAG}: it is of {models}, {one.folder} is of {name}"])
+
+
+def served_again(one: Measured, cost: FittedCost, link: Link) -> Log:
+  """A run's requests on the virtual clock, passes padded as they were."""
+  costs = [dataclasses.replace(cost, padding=each) for each in one.paddings]
+  return simulate_again(one.log, one.run, costs, link, one.pool_pages)
 
 
 def _again(one: Measured, cost: FittedCost, link: Link) -> RequestTable:
-  costs = [dataclasses.replace(cost, padding=each) for each in one.paddings]
-  log = simulate_again(one.log, one.run, costs, link, one.pool_pages)
-  return table_of(log, one.run)
+  return table_of(served_again(one, cost, link), one.run)
 
 
 def _unbiased(cost: FittedCost, steps: Sequence[StepSeen]) -> FittedCost:

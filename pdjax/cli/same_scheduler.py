@@ -10,9 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from pdjax.calibrate.fidelity import Compared, compare, simulate_again
+from pdjax.calibrate.fidelity import Compared, compare
 from pdjax.calibrate.fit import step_errors
-from pdjax.cli.fidelity_runs import Measured, own_prices, runs_of
+from pdjax.cli.fidelity_runs import (
+    Measured,
+    own_prices,
+    runs_of,
+    served_again,
+)
 from pdjax.config import Run
 from pdjax.events import Log
 from pdjax.metrics.requests import table_of
@@ -65,7 +70,7 @@ def _simulate(one: Measured, say: Say) -> None:
   """Fits step costs to half of a run's steps, and serves it once more."""
   seen = one.observe()
   cost, link = own_prices(one, seen)
-  again = simulate_again(one.log, one.run, cost, link, one.pool_pages)
+  again = served_again(one, cost, link)
   figures = _compared(one.log, again, one.run)
   held_out = np.median(np.abs(step_errors(cost, seen.steps[1::2])))
   say(_line(one.label, [*_percent(figures), f"{held_out:.0%}"]))
@@ -85,10 +90,10 @@ _SHOWN = (
 )
 _FIGURES = [f"{metric} p{percent}" for metric, percent in _SHOWN]
 _HEADING = """
-  The same requests on the virtual clock. Each run's step costs are six prices
-  fitted to every second of its own steps, so this is the error of the timing
-  model and no forecast. Workers are simulated as isolated; here they share
-  cores. `a step`: median error on the steps left out."""
+  The same requests on the virtual clock. Each run's step costs are seven prices
+  fitted to every second of its own steps, and what workers that share cores
+  lose to each other, so this is the error of the timing model and no forecast.
+  `a step`: median error on the steps left out."""
 
 
 def _line(label: str, cells: Sequence[str]) -> str:

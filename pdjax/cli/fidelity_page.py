@@ -1,0 +1,97 @@
+"""Fidelity as a page: each figure, its error, the noise floor, the target.
+
+Targets: a median is within 10 %, or within what the same run measured again
+differs by if that is more; a 99th percentile is within 25 %.
+"""
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from pdjax.calibrate.fidelity import Compared
+from pdjax.cli.fidelity_runs import Fidelity, Found
+from pdjax.metrics.percentiles import needed
+
+MEDIAN_ERROR = 0.10
+TAIL_ERROR = 0.25
+
+
+def lines(found: Fidelity) -> Iterator[str]:
+  """The page, by what was measured on what, then by run."""
+  yield from _HEADING
+  yield f"Prices: {found.prices}."
+  yield ""
+  yield verdict(found)
+  for conditions, runs in itertools.groupby(found.runs, lambda r: r.conditions):
+    yield f"\n## {conditions}\n"
+    yield "| run | figure | measured | simulated | error | noise floor | |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for one in runs:
+      yield from _rows(one)
+  yield "\n## Prices of single steps\n"
+  yield "| run | steps | off in the median | at p90 | bias |"
+  yield "| --- | --- | --- | --- | --- |"
+  for one in found.runs:
+    yield _steps(one)
+
+
+_HEADING = """\
+# Fidelity: an engine's runs and the calibrated simulator
+
+Made by `python -m pdjax.fidelity --markdown`; not edited by hand. Requests of
+measured runs are served again on the virtual clock, by the same policy, pages
+and split. Errors are simulated / measured - 1; the noise floor is the same run
+measured again / measured - 1. A median is met within 10 % or the noise floor if
+that is more, a p99 within 25 %. `n<300` marks percentiles of too few values.
+""".splitlines()
+
+
+def verdict(found: Fidelity) -> str:
+  """How many figures are within their target."""
+  told = []
+  for percentile in (50, 99):
+    judged = [
+        _met(one, figure) for one in found.runs for figure in one.figures
+        if figure.percentile == percentile
+    ]
+    told.append(f"{sum(judged)} of {len(judged)} p{percentile}")
+  return f"Within the target: {' and '.join(told)}."
+
+
+def _met(one: Found, figure: Compared) -> bool:
+  noise = _noise(one, figure)
+  if figure.percentile == 50:
+    most = max(MEDIAN_ERROR, abs(noise.error) if noise else 0.0)
+  else:
+    most = TAIL_ERROR
+  return abs(figure.error) <= most
+
+
+def _noise(one: Found, figure: Compared) -> Compared | None:
+  at = (figure.metric, figure.percentile)
+  each = (c for c in one.noise or () if (c.metric, c.percentile) == at)
+  return next(each, None)
+
+
+def _rows(one: Found) -> Iterator[str]:
+  for figure in one.figures:
+    if figure.percentile not in (50, 99):
+      continue
+    few = figure.values < needed(figure.percentile)
+    noise = _noise(one, figure)
+    yield (
+        f"| {one.label} | {figure.metric} p{figure.percentile}"
+        f"{f' n<{needed(figure.percentile)}' if few else ''}"
+        f" | {figure.measured_ms:.3g} ms | {figure.simulated_ms:.3g} ms"
+        f" | {figure.error:+.1%} | {f'{noise.error:+.1%}' if noise else '-'}"
+        f" | {'met' if _met(one, figure) else '**missed**'} |"
+    )
+
+
+def _steps(one: Found) -> str:
+  off = np.abs(one.step_errors)
+  return (
+      f"| {one.label} | {len(off)} | {np.median(off):.1%}"
+      f" | {np.quantile(off, 0.9):.0%} | {np.median(one.step_errors):+.1%} |"
+  )
