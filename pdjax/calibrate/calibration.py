@@ -116,7 +116,7 @@ def _spread(
   values |= {
       f"shared_{kind}": getattr(cost.sharing, kind) for kind in SHARED
   }
-  deviations = spread(steps, shared, RESAMPLES)
+  deviations = spread(cost, steps, shared, RESAMPLES)
   return {
       name: deviation / value if value else None
       for (name, value), deviation in zip(

@@ -26,7 +26,7 @@ from pdjax.calibrate.steptable import Table, table_of
 from pdjax.simulate.fittedcost import PRICES, UNPADDED, FittedCost, Padding
 from pdjax.simulate.links import Link
 from pdjax.simulate.rates import PS_PER_S
-from pdjax.simulate.sharing import ISOLATED, Sharing
+from pdjax.simulate.sharing import ISOLATED, SHARED, Sharing
 
 Fitted = tuple[np.ndarray, Sharing]
 """Prices in the order of `PRICES`, and what workers lose to each other."""
@@ -62,28 +62,36 @@ def fit_cost(
   )
 
 
-def fit(steps: Table, shared: bool) -> Fitted:
-  """Prices, and then shares and prices in turns."""
-  prices, sharing = _weighted_nnls(steps.rows, steps.elapsed_ps), ISOLATED
+def fit(steps: Table, shared: bool, start: Sharing = ISOLATED) -> Fitted:
+  """Prices, and then shares and prices in turns until the shares stay."""
+  elapsed_ps, sharing = steps.elapsed_ps, start
+  prices = _weighted_nnls(steps.rows, elapsed_ps * steps.pace(sharing))
   for _ in range(_TURNS if shared else 0):
-    sharing = _sharing(steps, steps.rows @ prices)
-    prices = _weighted_nnls(steps.rows, steps.elapsed_ps * steps.pace(sharing))
+    before, sharing = sharing, _sharing(steps, steps.rows @ prices)
+    prices = _weighted_nnls(steps.rows, elapsed_ps * steps.pace(sharing))
+    if _change(before, sharing) < _STILL:
+      break
   return prices, sharing
 
 
-_TURNS = 8
-"""More change the shares by less than a hundredth."""
+_TURNS = 80
+_STILL = 3e-4
+"""Where few steps were alone each turn changes little: they go on longer."""
+
+
+def _change(one: Sharing, other: Sharing) -> float:
+  return max(abs(getattr(one, kind) - getattr(other, kind)) for kind in SHARED)
 
 
 def spread(
-    steps: Sequence[StepSeen], shared: bool, resamples: int
+    cost: FittedCost, steps: Sequence[StepSeen], shared: bool, resamples: int
 ) -> list[float]:
   """Standard deviations of prices and of both shares over bootstrap fits."""
   table, draw = table_of(steps), np.random.default_rng(0)
   fits = []
   for _ in range(resamples):
     chosen = draw.integers(len(steps), size=len(steps))
-    prices, sharing = fit(table.take(chosen), shared)
+    prices, sharing = fit(table.take(chosen), shared, cost.sharing)
     fits.append([*prices, sharing.prompt, sharing.decode])
   return np.std(fits, axis=0, ddof=1).tolist()
 

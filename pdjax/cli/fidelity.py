@@ -53,11 +53,11 @@ def _main(arguments: Sequence[str]) -> int:
   out = Path(said.value("out") or (folders or ["."])[0])
   if said.value("out") and (reason := inputfile.folder_refusal(out)):
     errors.append(f"--out={out}: {reason}")
-  page = Path(said.value("markdown") or out / "fidelity.md")
-  if reason := inputfile.folder_refusal(page.parent):
+  page = said.value("markdown")
+  if page and (reason := inputfile.folder_refusal(Path(page).parent)):
     errors.append(f"--markdown={page}: {reason}")
   if errors:
-    raise ConfigError(list(dict.fromkeys(errors)))
+    raise ConfigError(errors)
   from pdjax.cli import fidelity_page, fidelity_report, fidelity_runs
   from pdjax.schedule.replay import Diverged
 
@@ -67,8 +67,8 @@ def _main(arguments: Sequence[str]) -> int:
   except Diverged as error:
     print(f"{error}: this run's scheduler goes another way", file=sys.stderr)
     return FAILED
-  if said.value("markdown"):
-    page.write_text("\n".join(fidelity_page.lines(found)) + "\n")
+  if page:
+    Path(page).write_text("\n".join(fidelity_page.lines(found)) + "\n")
     print("\n".join([fidelity_page.verdict(found), f"written: {page}"]))
   else:
     print("\n".join(fidelity_report.lines(found)))

@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from pdjax.calibrate import surveyed
 from pdjax.calibrate.calibration import calibration
 from pdjax.calibrate.observe import StepSeen, TransferSeen
-from pdjax.calibrate.survey import survey
+from pdjax.calibrate.survey import light, survey
+from pdjax.calibrate.surveyed import Surveyed, together
 from pdjax.config import ConfigError, Lengths, Workload
 from pdjax.models.presets import preset
 from pdjax.schedule.cost import StepShape
@@ -104,8 +106,43 @@ def test_a_survey_visits_batches_and_stays_within_the_lengths():
   )
   found = [*survey(load, 8)]
   assert [name for name, _ in found] == [f"{n} users" for n in (1, 2, 4, 8)]
+  assert [name for name, _ in survey(load, 6)][-1] == "6 users"
+  again = [each for _, each in survey(load, 8, 1)]
+  assert again[0].output_tokens != found[0][1].output_tokens  # another round
   longest = max(r.prompt_tokens for r in load.requests)
   for _, each in found:
     assert max(r.prompt_tokens for r in each.requests) <= longest
     assert max(each.output_tokens) <= 20
   assert len({r.prompt_tokens for r in found[0][1].requests}) > 3
+
+
+def test_a_light_load_leaves_pauses():
+  load = build(Workload(num_requests=4, rate=1.0))
+  calm = light(load, request_s=0.2)
+  first, *_, last = sorted(r.arrival_ps for r in calm.requests)
+  between_s = (last - first) / (len(calm.requests) - 1) / 1e12
+  assert 0.3 < between_s < 1.5  # 0.67 in the mean
+
+
+def test_engines_are_fitted_together(tmp_path):
+  quick, slow = (
+      Surveyed(
+          steps=[
+              StepSeen(s, factor * TRUE.step(s)[0].first_ps) for s in shapes()
+          ],
+          transfers=[], padding=Padding(), shared=False,
+          kv_bytes_per_token=1000, model="tiny", tp=1,
+          made_by=MADE_BY | {"notes": [f"{factor}"]},
+      )
+      for factor in (1, 2)
+  )
+  slow.write(tmp_path)
+  assert surveyed.read(tmp_path) == slow
+  assert surveyed.read(tmp_path / "none") is None
+  alone, both = (
+      together(each, ["a", "b"][: len(each)])
+      for each in ([quick], [quick, slow])
+  )
+  assert both["made_by"]["engines"] == ["a", "b"]
+  assert both["made_by"]["notes"] == ["1", "2"]
+  assert both["prices"]["fixed_ps"] > 1.2 * alone["prices"]["fixed_ps"]

@@ -1,6 +1,8 @@
 """Prices fitted to steps, and a log served again with them."""
 
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from pdjax.calibrate.fidelity import (
 )
 from pdjax.calibrate.fit import fit_cost, fit_link, step_errors
 from pdjax.calibrate.observe import StepSeen, TransferSeen, observe
-from pdjax.events import StepEnded
+from pdjax.events import Arrived, Log, StepEnded
 from pdjax.metrics.requests import table_of
 from pdjax.schedule.cost import StepShape
 from pdjax.schedule.loop import serve
@@ -20,7 +22,9 @@ from pdjax.schedule.setup import policy_of, world_of
 from pdjax.segments import elapsed_ps
 from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.fittedcost import FittedCost, Padding, features
+from pdjax.simulate.hostshare import SharedBackend
 from pdjax.simulate.links import Link
+from pdjax.simulate.sharing import Sharing
 from pdjax.workload.clients import Open
 from tests.laws.cluster import load_of, run_config
 
@@ -143,6 +147,79 @@ def test_a_step_disturbed_by_the_machine_bends_no_price():
   ]
   errors = np.abs(step_errors(fit_cost(slow, [], 1000), seen))
   assert np.median(errors) < 0.2
+
+
+def mixed_load(count=60):
+  rows = ((i * 45_000, 20 + 37 * i % 200, 12 + i % 20) for i in range(count))
+  return load_of(*rows)
+
+
+def shared_log(cost, run, workers):
+  load, pages = mixed_load(), [250] * workers
+  backend = SharedBackend(
+      Open(load.requests), load.output_tokens, [cost] * workers,
+      [LINK] * workers, fitted=[cost] * workers, tells_beginnings=True,
+  )
+  log = serve(policy_of(run), backend, world_of(run, pages))
+  return observe(log, policy_of(run), world_of(run, pages)).steps
+
+
+@pytest.mark.parametrize("kind", ["continuous", "chunked"])
+@pytest.mark.parametrize("workers", [2, 3])
+def test_what_workers_lose_to_each_other_is_found_in_a_log(kind, workers):
+  true = dataclasses.replace(
+      TRUE, sharing=Sharing(prompt=0.35, decode=0.7)
+  )
+  run = run_config(kind, f"{workers}C", kv_tokens=2000)
+  seen = shared_log(true, run, workers)
+  beside = [step for step in seen if len(step.shares) > 1]
+  assert 0.2 < len(beside) / len(seen) < 0.9  # both kinds are in it
+  cost = fit_cost(seen, [], 1000, shared=True)
+  assert cost.sharing.prompt == pytest.approx(0.35, abs=0.02)
+  assert cost.sharing.decode == pytest.approx(0.7, abs=0.02)
+  assert cost.begin_ps == pytest.approx(TRUE.begin_ps, rel=0.1)
+  assert np.median(np.abs(step_errors(cost, seen))) < 0.01
+  taken_apart = fit_cost(seen, [], 1000)
+  assert taken_apart.sharing == Sharing()
+  assert np.median(np.abs(step_errors(taken_apart, seen))) > 0.05
+
+
+def test_workers_that_lose_nothing_are_found_to():
+  seen = shared_log(TRUE, run_config("chunked", "2C", kv_tokens=2000), 2)
+  sharing = fit_cost(seen, [], 1000, shared=True).sharing
+  assert max(sharing.prompt, sharing.decode) < 0.01
+
+
+def test_a_pass_begins_when_the_simulator_would_begin_it():
+  """Not when the engine's thread did: what lies between is the price of a
+  command."""
+  run = run_config("continuous", kv_tokens=2000)
+  load, pages = load_of((1000, 20, 9)), [250]
+  backend = SimulatedBackend(
+      Open(load.requests), load.output_tokens, [TRUE], [LINK],
+      tells_beginnings=True,
+  )
+  log = serve(policy_of(run), backend, world_of(run, pages))
+  late_ps, late = 70_000_000, Log()
+  for at_ps, entry in log:
+    if isinstance(entry, (Arrived, StepEnded)):
+      entry = dataclasses.replace(entry, at_ps=entry.at_ps + late_ps)
+    late.append(at_ps, entry)
+  before, after = (
+      observe(each, policy_of(run), world_of(run, pages)).steps
+      for each in (log, late)
+  )
+  assert [s.elapsed_ps for s in before] == [s.elapsed_ps for s in after]
+
+
+def test_a_copy_has_a_price_of_its_own_whatever_its_size():
+  seen = [
+      TransferSeen(size, 900_000_000 + 2 * size, 1, 200_000_000 + 2 * size)
+      for size in (10**5, 10**6, 10**8)
+  ]
+  cost = fit_cost([StepSeen(StepShape((), 1, 10), 10**9)], seen, 1000)
+  assert cost.gather_ps(10**6) == pytest.approx(902_000_000, rel=1e-3)
+  assert cost.scatter_ps(10**6) == pytest.approx(202_000_000, rel=1e-3)
 
 
 def test_decisions_are_compared_by_rank_and_by_what_they_cost():

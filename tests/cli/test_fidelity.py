@@ -1,11 +1,18 @@
 """`pdjax.fidelity` and `pdjax.calibrate`: what they refuse, and say."""
 
+import dataclasses
 import json
 
 import pytest
 
 from pdjax.calibrate.fidelity import Compared
-from pdjax.cli import calibrate, calibrating_report, fidelity, fidelity_report
+from pdjax.cli import (
+  calibrate,
+  calibrating_report,
+  fidelity,
+  fidelity_page,
+  fidelity_report,
+)
 from pdjax.cli.fidelity_runs import Fidelity, Found
 from tests.calibrate.test_calibration import made
 
@@ -27,6 +34,7 @@ def said(capsys, main, *arguments):
         ((".", "--out=" + "x" * 300), "no folder: File name too long"),
         (("--calibraton=x", "."), "did you mean '--calibration'?"),
         (("--calibration=", "."), "--calibration: needs a value"),
+        ((".", "--markdown=nowhere/x.md"), "--markdown=nowhere/x.md: "),
     ],
 )
 def test_mistakes_of_fidelity(capsys, arguments, line):
@@ -105,6 +113,29 @@ def test_a_fidelity_report(found):
   assert "n<300" in text
   assert "goodput lost by the simulator's choice 50.0%" in text
   assert "needs three designs" in text
+
+
+def test_a_page_judges_by_targets(found):
+  def run(label, percentile, simulated_ms, again_ms):
+    figures = [Compared("ttft", percentile, 100.0, simulated_ms, 5000)]
+    noise = [Compared("ttft", percentile, 100.0, again_ms, 5000)]
+    return dataclasses.replace(
+        found.runs[0], label=label, figures=figures, noise=noise,
+        conditions="tiny on x",
+    )
+
+  runs = [
+      run("within 10 %", 50, 109.0, 101.0), run("beyond", 50, 112.0, 101.0),
+      run("within the noise", 50, 112.0, 87.0), run("tail", 99, 80.0, 100.0),
+      run("tail beyond", 99, 70.0, 50.0),
+  ]
+  page = [*fidelity_page.lines(dataclasses.replace(found, runs=runs))]
+  assert "Within the target: 2 of 3 p50 and 1 of 2 p99." in page
+  judged = [line for line in page if "| ttft" in line]
+  assert [line.split("|")[-2].strip() for line in judged] == [
+      "met", "**missed**", "met", "met", "**missed**",
+  ]
+  assert "-20.0%" in judged[3] and page.count("\n## tiny on x\n") == 1
 
 
 def test_it_is_written_and_drawn(found, tmp_path):

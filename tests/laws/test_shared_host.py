@@ -1,6 +1,7 @@
 """Law 7 where beginnings cost and workers of one host slow each other."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -15,11 +16,13 @@ from pdjax.simulate.fittedcost import FittedCost
 from pdjax.simulate.hostshare import SharedBackend
 from pdjax.simulate.sharing import Sharing
 from pdjax.simulate.stepcosts import step_costs_of
+from tests.calibrate.test_calibration import made
 from tests.laws.cluster import (
   configs,
   load_of,
   loads,
   run_config,
+  serve_load,
   token_times,
 )
 from tests.laws.test_runs import SingleSteps
@@ -102,6 +105,25 @@ def test_who_is_never_beside_another_takes_the_time_of_one_alone():
   load = load_of((0, 20, 8), (900_000, 30, 9))
   alone = dataclasses.replace(COST, sharing=Sharing())
   assert ends("2C", load, COST) == ends("2C", load, alone)
+
+
+def test_a_calibrated_cluster_is_one_host(tmp_path):
+  """`backend.costs` of a file in which workers lose to each other."""
+  path = tmp_path / "mine.json"
+  slowest_ps = []
+  for share in (0.0, 0.9):
+    tree = made(model="llama-2-7b") | {
+        "sharing": {"prompt": share, "decode": share}
+    }
+    path.write_text(json.dumps(tree))
+    run = run_config("continuous", "2C", kv_tokens=2000)
+    backend = dataclasses.replace(run.backend, costs=str(path))
+    log, _ = serve_load(
+        dataclasses.replace(run, backend=backend),
+        load_of((0, 20, 40), (1, 20, 40)),
+    )
+    slowest_ps.append(max(end.at_ps for end in log.of(StepEnded)))
+  assert slowest_ps[1] > 1.5 * slowest_ps[0]
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.2])
