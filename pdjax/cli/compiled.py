@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from pdjax import buckets
 from pdjax.config import Run
-from pdjax.engine import buckets, capacity
+from pdjax.engine import capacity
 from pdjax.models.sizes import spec_of
 from pdjax.simulate.fittedcost import Padding
 from pdjax.workload.build import build
