@@ -27,6 +27,18 @@ class Dtypes:
     """One format for everything."""
     return cls(dtype, dtype, dtype, dtype)
 
+  def __str__(self) -> str:
+    """What is not in the activations' format is named.
+
+    >>> str(Dtypes()), str(Dtypes(weight="fp8", kv="fp8"))
+    ('bfloat16', 'bfloat16 with fp8 weight, fp8 kv')
+    """
+    parts = (("weight", self.weight), ("product", self.product),
+             ("kv", self.kv))
+    said = [f"{kept} {part}" for part, kept in parts
+            if kept != self.activation]
+    return self.activation + (" with " + ", ".join(said) if said else "")
+
   @property
   def activation_bytes(self) -> int:
     return BITS[self.activation] // 8

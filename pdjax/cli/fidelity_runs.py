@@ -23,7 +23,7 @@ from pdjax.metrics.requests import RequestTable, table_of
 from pdjax.metrics.summary import summarize
 from pdjax.models.sizes import spec_of
 from pdjax.results import written
-from pdjax.schedule.setup import world_of
+from pdjax.schedule.setup import worker_pools, world_of
 from pdjax.simulate.fittedcost import PRICES, FittedCost, Padding
 from pdjax.simulate.links import Link
 from pdjax.simulate.profiles import files
@@ -239,14 +239,17 @@ def _of_model(
     one: Measured, known: Mapping[str, Calibration]
 ) -> Calibration | None:
   """The calibration for a run; None where none is given at all."""
-  name = spec_of(one.run.model).name
+  name, dtypes = spec_of(one.run.model).name, Dtypes.all(one.run.model.dtype)
+  layouts = dict.fromkeys(pool.layout for pool in worker_pools(one.run))
+  reasons: dict[str, None] = {}
   for each in known.values():
-    if each.model == name:
+    told = [each.mismatch(name, layout, dtypes) for layout in layouts]
+    if not any(told):
       return each
+    reasons |= dict.fromkeys(reason for reason in told if reason)
   if not known:
     return None
-  models = ", ".join(each.model for each in known.values())
-  raise ConfigError([f"{_FLAG}: it is of {models}, {one.folder} is of {name}"])
+  raise ConfigError([f"{_FLAG}: {one.folder}: {'; '.join(reasons)}"])
 
 
 def served_again(one: Measured, cost: FittedCost, link: Link) -> Log:

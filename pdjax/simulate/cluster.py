@@ -215,10 +215,11 @@ def _whole(cost: Cost) -> AnalyticalCost:
   raise ConfigError(["backend.costs: a profile knows no shares of a chip"])
 
 
-def dtypes_of(model: Model, on: Chip) -> Dtypes:
-  """The formats a model is kept and multiplied in on a chip."""
+def dtypes_of(model: Model, on: Chip | None) -> Dtypes:
+  """The formats a model is kept and multiplied in on a chip; None: on the
+  devices of the engine, which knows one format for all."""
   weight = model.weight_dtype or model.dtype
-  quantised = BITS[weight] == 8 and on.multiplies(weight)
+  quantised = BITS[weight] == 8 and on is not None and on.multiplies(weight)
   implied = weight if quantised else model.dtype
   return Dtypes(
       activation=model.dtype,
@@ -247,7 +248,7 @@ def _cost(run: Run, pool: Pool, scalars: Scalars | None) -> Cost:
       scalars=scalars, calibrated=calibrated,
   )
   if run.backend.costs in NAMED_COSTS:
-    return cost
+    return cost.required()
   return profiled(run.backend.costs, cost)
 
 

@@ -50,23 +50,38 @@ class AnalyticalCost:
     """Prices `spec` on the chips of `layout`.
 
     `calibrated` says what the scalars were fitted to, and how well; None that
-    they are assumptions.
-
-    Raises:
-      ConfigError: the chip lacks a figure that is needed.
+    they are assumptions. A figure that the chip lacks is missed by the first
+    price that needs it, or by `required`.
     """
     self.spec, self.chip = spec, chip
     self.dtypes, self.layout = dtypes or Dtypes(), layout or Layout()
     self.scalars = scalars = scalars or Scalars()
     self._calibrated = calibrated
-    self.kernels = Kernels(spec, chip, self.dtypes, self.layout, scalars)
     self._model = Operators(spec, self.dtypes)
     self._chunk_ps = ps_of(scalars.chunk_overhead_s)
-    self._context_ps = self.kernels.context_token_ps()
     remembered = functools.lru_cache(_CACHED_SHAPES)
     self._fixed_ps = remembered(self._price_fixed)
     self._decode_ps = remembered(self._price_decode)
     self._prefill_ps = remembered(self._price_prefill)
+
+  @functools.cached_property
+  def kernels(self) -> Kernels:
+    return Kernels(
+        self.spec, self.chip, self.dtypes, self.layout, self.scalars
+    )
+
+  @functools.cached_property
+  def _context_ps(self) -> tuple[int, int]:
+    return self.kernels.context_token_ps()
+
+  def required(self) -> "AnalyticalCost":
+    """Itself, with every price there.
+
+    Raises:
+      ConfigError: the chip lacks a figure that is needed.
+    """
+    assert self.kernels
+    return self
 
   def on(self, chip: Chip) -> "AnalyticalCost":
     """The same on other chips."""

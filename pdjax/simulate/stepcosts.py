@@ -7,12 +7,11 @@ that it runs on, as a model of its own; on real devices it is a calibration.
 from collections.abc import Sequence
 
 from pdjax.config import ConfigError, Run
-from pdjax.layout import Layout
 from pdjax.models.sizes import spec_of
 from pdjax.schedule.cost import StepCost
 from pdjax.schedule.loop import Policy
 from pdjax.schedule.setup import policy_of, worker_pools
-from pdjax.simulate.cluster import cluster_of
+from pdjax.simulate.cluster import cluster_of, dtypes_of
 from pdjax.simulate.profiles.files import calibration
 
 _FIELD = "strategy.step_costs"
@@ -45,9 +44,7 @@ def step_costs_of(run: Run) -> Sequence[StepCost]:
 def _calibrated(run: Run, path: str) -> Sequence[StepCost]:
   found, model = calibration(path, _FIELD), spec_of(run.model).name
   for pool in worker_pools(run):
-    if (found.model, Layout(tp=found.tp)) != (model, pool.layout):
-      raise ConfigError([
-          f"{_FIELD}: {path}: it is of {found.model} tp {found.tp}, not of"
-          f" {model} {pool.layout}"
-      ])
+    dtypes = dtypes_of(run.model, None)
+    if reason := found.mismatch(model, pool.layout, dtypes):
+      raise ConfigError([f"{_FIELD}: {path}: {reason}"])
   return [found.cost for _ in worker_pools(run)]

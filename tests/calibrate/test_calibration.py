@@ -1,5 +1,6 @@
 """A calibration: fitted, held out, written, read, and pricing steps."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -10,14 +11,18 @@ from pdjax.calibrate.calibration import calibration
 from pdjax.calibrate.observe import StepSeen, TransferSeen
 from pdjax.calibrate.survey import light, survey
 from pdjax.calibrate.surveyed import Surveyed, together
-from pdjax.config import ConfigError, Lengths, Workload
+from pdjax.config import Backend, ConfigError, Lengths, Workload
+from pdjax.dtypes import Dtypes
+from pdjax.layout import Layout
 from pdjax.models.presets import preset
 from pdjax.schedule.cost import StepShape
 from pdjax.simulate.chips import chip
+from pdjax.simulate.cluster import cluster_of
 from pdjax.simulate.costs import AnalyticalCost
 from pdjax.simulate.profiles import calibrated, files
 from pdjax.workload.build import build
 from tests.calibrate.test_fit import LINK, TRUE, Padding, shapes
+from tests.simulate.serving import make_run
 
 MADE_BY = {"device": "cpu", "chips": 2, "dtype": "float32", "notes": []}
 
@@ -68,8 +73,11 @@ def test_a_file_prices_what_was_fitted(file):
   assert found.provenance_of(StepShape((), 400, 400)) == "extrapolated"
 
 
-def analytical(name="tiny"):
-  return AnalyticalCost(preset(name), chip("a100-80gb-sxm"))
+def analytical(name="tiny", dtype="float32", **layout):
+  return AnalyticalCost(
+      preset(name), chip("a100-80gb-sxm"), dtypes=Dtypes.all(dtype),
+      layout=Layout(**layout),
+  )
 
 
 def test_the_simulator_takes_a_file_and_says_so(file):
@@ -85,15 +93,74 @@ def test_the_simulator_takes_a_file_and_says_so(file):
 
 
 def test_a_file_of_another_model_or_format_is_refused(file, tmp_path):
-  with pytest.raises(ConfigError, match="it is of tiny tp 1, not of small"):
-    files.profiled(str(file), analytical("small"))
+  for other, told in (
+      (analytical("small"), "tiny tp 1, not of small tp 1"),
+      (analytical(tp=2), "tiny tp 1, not of tiny tp 2"),
+      (analytical(dtype="bfloat16"), "tiny float32, not of tiny bfloat16"),
+  ):
+    with pytest.raises(ConfigError, match=f"it is of {told}"):
+      files.profiled(str(file), other)
   newer = tmp_path / "newer.json"
   newer.write_text(json.dumps(made() | {calibrated.VERSION_KEY: 9}))
   with pytest.raises(ConfigError, match="calibration format 9"):
     files.calibration(str(newer))
   newer.write_text(json.dumps(made() | {"range": {}}))
-  with pytest.raises(ConfigError, match="neither a calibration"):
+  with pytest.raises(ConfigError, match="a damaged calibration: KeyError"):
     files.calibration(str(newer))
+
+
+@pytest.mark.parametrize(
+    "where, value, told",
+    [
+        ("prices.fixed_ps", -1, "fixed_ps: expected a number from 0, got -1"),
+        ("prices.decode_ps", float("inf"), "decode_ps: expected a number"),
+        ("copies.copy_ps_per_byte", float("nan"), "copy_ps_per_byte: expected a num"),
+        ("copies.copy_ps_per_byte", True, "copy_ps_per_byte: expected a number"),
+        ("kv_bytes_per_token", 0, "kv_bytes_per_token: expected a number fro"),
+        ("link.latency_s", "1", "latency_s: expected a number from 0, got '1"),
+        ("link.bandwidth_bytes_per_s", 0, "expected a number from 1, got 0"),
+        ("range.sequences", 2.5, "sequences: expected a whole number"),
+        ("padding.sequences", [4, 2], "sequences: expected ascending sizes"),
+        ("padding.prompt_tokens", {}, "prompt_tokens: expected a list"),
+        ("sharing.decode", 1.5, "sharing: decode=1.5, expected 0 to 1"),
+        ("sharing.prompt", float("nan"), "prompt: expected a number"),
+        ("accuracy", {}, "accuracy: expected text"),
+        ("model", None, "model: expected text"),
+        ("tp", 10**30, "tp: expected a number from 1"),
+    ],
+)
+def test_a_damaged_file_is_refused_in_one_line(
+    tmp_path, where, value, told
+):
+  tree = json.loads(json.dumps(made()))
+  *outer, last = where.split(".")
+  inner = tree
+  for name in outer:
+    inner = inner[name]
+  inner[last] = value
+  path = tmp_path / "damaged.json"
+  path.write_text(json.dumps(tree))
+  with pytest.raises(ConfigError, match=told) as refused:
+    files.calibration(str(path))
+  assert len(refused.value.errors) == 1
+
+
+def test_a_calibration_needs_no_figure_of_the_chip_but_its_memory(file):
+  with pytest.raises(ConfigError, match="float32_flops of chip 'h100"):
+    cluster_of(float32_run("analytical"))
+  cluster = cluster_of(float32_run(str(file)))
+  known = files.calibration(str(file)).cost
+  shape = StepShape(((30, 50),), 3, 300)
+  assert cluster.costs[0].step(shape) == known.step(shape)
+
+
+def float32_run(costs):
+  run = make_run(
+      "continuous", cluster={"chip": "h100-sxm", "kv_tokens": 4096},
+      model="tiny", backend=Backend(costs=costs),
+  )
+  model = dataclasses.replace(run.model, dtype="float32")
+  return dataclasses.replace(run, model=model)
 
 
 def test_a_survey_visits_batches_and_stays_within_the_lengths():

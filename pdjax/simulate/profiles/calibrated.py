@@ -11,17 +11,21 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from pdjax.dtypes import Dtypes
+from pdjax.layout import Layout
 from pdjax.schedule.cost import StepShape
 from pdjax.segments import Segment
 from pdjax.simulate.costs import AnalyticalCost
-from pdjax.simulate.fittedcost import COPIES, PRICES, FittedCost, Padding
+from pdjax.simulate.fittedcost import PRICES, FittedCost, Padding
 from pdjax.simulate.links import Link
 from pdjax.simulate.profiles.cost import ProfiledCost
 from pdjax.simulate.rates import ps_of
-from pdjax.simulate.sharing import Sharing
+from pdjax.simulate.sharing import SHARED, Sharing
 
 VERSION_KEY = "pdjax.calibration"
 VERSION = 2
+_MOST = 10**15
+"""Of any number: a step of a quarter of an hour, a link of a petabyte/s."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,10 +59,21 @@ class Calibration:
 
   model: str
   tp: int
+  dtype: str | None
+  """Everything was measured in; None: the file does not say."""
   cost: FittedCost
   link: Link
   range: Range
   accuracy: str
+
+  def mismatch(self, model: str, layout: Layout, dtypes: Dtypes) -> str | None:
+    """Why it prices no such engine, in words; None if it does."""
+    wanted, of = model, self.model
+    if (self.model, Layout(tp=self.tp)) != (model, layout):
+      wanted, of = f"{model} {layout}", f"{self.model} tp {self.tp}"
+    elif self.dtype is not None and dtypes != Dtypes.all(self.dtype):
+      wanted, of = f"{model} {dtypes}", f"{self.model} {self.dtype}"
+    return None if wanted == of else f"it is of {of}, not of {wanted}"
 
   def segments(self, shape: StepShape) -> tuple[Segment, ...]:
     return self.cost.step(shape)
@@ -113,21 +128,71 @@ def read(tree: Mapping[str, Any]) -> Calibration:
     raise ValueError(
         f"calibration format {tree[VERSION_KEY]!r}, this pdjax reads {VERSION}"
     )
-  padding = {name: tuple(sizes) for name, sizes in tree["padding"].items()}
+  made_by = tree.get("made_by", {})
   return Calibration(
-      model=tree["model"],
-      tp=tree["tp"],
-      cost=FittedCost(
-          **{name: int(tree["prices"][name]) for name in PRICES},
-          **{name: tree["copies"][name] for name in COPIES},
-          kv_bytes_per_token=int(tree["kv_bytes_per_token"]),
-          padding=Padding(**padding),
-          sharing=Sharing(**tree["sharing"]),
-      ),
+      model=_text(tree, "model"),
+      tp=_whole(tree, "tp", least=1),
+      dtype=_text(made_by, "dtype") if "dtype" in made_by else None,
+      cost=_cost(tree),
       link=Link(
-          int(tree["link"]["bandwidth_bytes_per_s"]),
-          ps_of(tree["link"]["latency_s"]),
+          _whole(tree["link"], "bandwidth_bytes_per_s", least=1),
+          ps_of(_number(tree["link"], "latency_s")),
       ),
-      range=Range(**tree["range"]),
-      accuracy=str(tree["accuracy"]),
+      range=Range(**{
+          field.name: _whole(tree["range"], field.name)
+          for field in dataclasses.fields(Range)
+      }),
+      accuracy=_text(tree, "accuracy"),
   )
+
+
+def _cost(tree: Mapping[str, Any]) -> FittedCost:
+  prices, padding, copies = tree["prices"], tree["padding"], tree["copies"]
+  return FittedCost(
+      **{name: int(_number(prices, name)) for name in PRICES},
+      gather_fixed_ps=int(_number(copies, "gather_fixed_ps")),
+      scatter_fixed_ps=int(_number(copies, "scatter_fixed_ps")),
+      copy_ps_per_byte=_number(copies, "copy_ps_per_byte"),
+      kv_bytes_per_token=_whole(tree, "kv_bytes_per_token", least=1),
+      padding=Padding(
+          sequences=_sizes(padding, "sequences"),
+          prompt_tokens=_sizes(padding, "prompt_tokens"),
+      ),
+      sharing=Sharing(**{
+          kind: _number(tree["sharing"], kind) for kind in SHARED
+      }),
+  )
+
+
+# Members, each of the kind and in the range it is written in. -----------------
+
+
+def _number(tree: Mapping[str, Any], name: str, least: float = 0) -> float:
+  value = tree[name]
+  if type(value) not in (int, float) or not least <= value <= _MOST:
+    raise ValueError(f"{name}: expected a number from {least}, got {value!r}")
+  return value
+
+
+def _whole(tree: Mapping[str, Any], name: str, least: int = 0) -> int:
+  value = _number(tree, name, least)
+  if not isinstance(value, int):
+    raise ValueError(f"{name}: expected a whole number, got {value!r}")
+  return value
+
+
+def _text(tree: Mapping[str, Any], name: str) -> str:
+  if not isinstance(tree[name], str):
+    raise ValueError(f"{name}: expected text, got {tree[name]!r}")
+  return tree[name]
+
+
+def _sizes(tree: Mapping[str, Any], name: str) -> tuple[int, ...]:
+  """Compiled sizes, ascending; none said: nothing is padded."""
+  sizes = tree.get(name, [])
+  if not isinstance(sizes, list):
+    raise ValueError(f"{name}: expected a list, got {sizes!r}")
+  found = tuple(_whole({name: size}, name, least=1) for size in sizes)
+  if list(found) != sorted(set(found)):
+    raise ValueError(f"{name}: expected ascending sizes, got {sizes!r}")
+  return found

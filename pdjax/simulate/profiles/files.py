@@ -5,11 +5,13 @@ of the devices it was made on; a config names any chip beside it, which then
 says what that chip's sheet says and prices no step.
 """
 
+import csv
 import json
 from pathlib import Path
 
 from pdjax import inputfile
 from pdjax.config import ConfigError
+from pdjax.dtypes import Dtypes
 from pdjax.simulate.costs import AnalyticalCost
 from pdjax.simulate.profiles import calibrated, distserve, splitwise
 from pdjax.simulate.profiles.calibrated import CalibratedCost, Calibration
@@ -17,6 +19,9 @@ from pdjax.simulate.profiles.cost import ProfiledCost, StepTimes
 
 CHIP = "a100-80gb-sxm"
 _FIELD = "backend.costs"
+_DAMAGE = (
+    KeyError, TypeError, ValueError, AttributeError, RecursionError, csv.Error
+)
 
 
 def profiled(path: str, analytical: AnalyticalCost) -> ProfiledCost:
@@ -33,6 +38,8 @@ def profiled(path: str, analytical: AnalyticalCost) -> ProfiledCost:
     return _calibrated(times, analytical, file)
   if chip.name != CHIP:
     raise _refused(path, f"it is of {CHIP}, not of {chip.name!r}")
+  if analytical.dtypes != Dtypes():
+    raise _refused(path, f"it is of {Dtypes()}, not of {analytical.dtypes}")
   if layout.chips != layout.tp:
     raise _refused(path, f"it knows tensor parallelism alone, not {layout}")
   found = times.get((analytical.spec.name, layout.tp))
@@ -41,7 +48,7 @@ def profiled(path: str, analytical: AnalyticalCost) -> ProfiledCost:
     raise _refused(
         path, f"no {analytical.spec.name} tp {layout.tp} in it; it has {known}"
     )
-  return ProfiledCost(found, analytical, _name(file))
+  return ProfiledCost(found, analytical.required(), _name(file))
 
 
 def calibration(path: str, field: str = _FIELD) -> Calibration:
@@ -59,13 +66,11 @@ def calibration(path: str, field: str = _FIELD) -> Calibration:
 def _calibrated(
     found: Calibration, analytical: AnalyticalCost, file: Path
 ) -> ProfiledCost:
-  wanted = (analytical.spec.name, analytical.layout.tp)
-  if (found.model, found.tp) != wanted or analytical.layout.chips != wanted[1]:
-    raise _refused(
-        str(file),
-        f"it is of {found.model} tp {found.tp}, not of {wanted[0]}"
-        f" {analytical.layout}",
-    )
+  reason = found.mismatch(
+      analytical.spec.name, analytical.layout, analytical.dtypes
+  )
+  if reason is not None:
+    raise _refused(str(file), reason)
   return CalibratedCost(found, analytical, _name(file))
 
 
@@ -78,21 +83,22 @@ def _read(
 ) -> dict[tuple[str, int], StepTimes] | Calibration:
   if reason := inputfile.refusal(str(path)):
     raise _refused(str(path), reason, field)
+  what = (
+      "neither a calibration, nor a profile of DistServe (JSON) or of"
+      " Splitwise (CSV)"
+  )
   try:
     text = path.read_text()
     if text.lstrip().startswith("{"):
       tree = json.loads(text)
       if calibrated.is_calibration(tree):
+        what = "a damaged calibration"
         return calibrated.read(tree)
       return dict(distserve.read(path))
     return dict(splitwise.tables(path))
-  except (KeyError, TypeError, ValueError, AttributeError) as error:
+  except _DAMAGE as error:
     raise _refused(
-        str(path),
-        "neither a calibration, nor a profile of DistServe (JSON) or of"
-        " Splitwise (CSV):"
-        f" {type(error).__name__}: {error}",
-        field,
+        str(path), f"{what}: {type(error).__name__}: {error}", field
     ) from error
 
 
