@@ -62,6 +62,7 @@ class AnalyticalCost:
     remembered = functools.lru_cache(_CACHED_SHAPES)
     self._fixed_ps = remembered(self._price_fixed)
     self._decode_ps = remembered(self._price_decode)
+    self._attention_ps = remembered(self._price_attention)
     self._prefill_ps = remembered(self._price_prefill)
 
   @functools.cached_property
@@ -69,10 +70,6 @@ class AnalyticalCost:
     return Kernels(
         self.spec, self.chip, self.dtypes, self.layout, self.scalars
     )
-
-  @functools.cached_property
-  def _context_ps(self) -> tuple[int, int]:
-    return self.kernels.context_token_ps()
 
   def required(self) -> "AnalyticalCost":
     """Itself, with every price there.
@@ -129,15 +126,15 @@ class AnalyticalCost:
 
   def decodes(self, shape: StepShape, rows: int) -> tuple[Segment, ...]:
     """Of a shape without prompts whose passes have so many rows."""
-    window = self.spec.sliding_window
+    seqs, window = shape.decode_seqs, self.spec.sliding_window
     if window is None:
       return self._decode_run(
-          rows, shape.repeats, shape.decode_context_tokens, shape.decode_seqs
+          rows, seqs, shape.repeats, shape.decode_context_tokens, seqs
       )
     return tuple(
         segment
         for piece in attended(shape, window)
-        for segment in self._decode_run(rows, *piece)
+        for segment in self._decode_run(rows, seqs, *piece)
     )
 
   def one_pass_ps(self, shape: StepShape, tokens: int, rows: int) -> int:
@@ -159,7 +156,7 @@ class AnalyticalCost:
         shape, shape.tokens, shape.rows
     )
     parts = {
-        **self.kernels.parts(shape.tokens, shape.rows),
+        **self.kernels.parts(shape.tokens, shape.rows, self._longest(shape)),
         "prefill attention": prefill_ps,
         "decode attention": decode_ps,
     }
@@ -170,28 +167,44 @@ class AnalyticalCost:
       self, shape: StepShape, tokens: int, rows: int
   ) -> tuple[int, int, int, int, int]:
     """(host, least else, all but attention, prefill's, decodes' attention)."""
-    host_ps, launch_ps, fixed_ps = self._fixed_ps(tokens, rows)
+    longest = self._longest(shape)
+    host_ps, launch_ps, fixed_ps = self._fixed_ps(tokens, rows, longest)
     host_ps += len(shape.prefill) * self._chunk_ps
     host_ps, launch_ps = self._ahead(host_ps, launch_ps)
-    prefill_ps = sum([self._prefill_ps(*chunk) for chunk in shape.prefill])
+    batches = self.layout.parts(tokens)
+    chunks_ps = [self._prefill_ps(*chunk, batches) for chunk in shape.prefill]
+    prefill_ps = sum(chunks_ps)
+    if chunks_ps and self.layout.dp > 1:
+      prefill_ps = max(prefill_ps, self.layout.dp * max(chunks_ps))
     decode_ps = 0
     if shape.decode_seqs:
-      _, _, _, math_ps, hbm_ps = self._decode_ps(shape.decode_seqs)
+      price = self._attention_ps(
+          shape.decode_seqs, shape.decode_seqs, batches
+      )
+      math_ps, hbm_ps, math_token_ps, hbm_token_ps = price
       context, window = shape.decode_context_tokens, self.spec.sliding_window
       if window is not None:
         context = attended(shape, window)[0].context_tokens
-      math_token_ps, hbm_token_ps = self._context_ps
       decode_ps = max(
           math_ps + context * math_token_ps, hbm_ps + context * hbm_token_ps
       )
     return host_ps, launch_ps, fixed_ps, prefill_ps, decode_ps
 
+  def _longest(self, shape: StepShape) -> int:
+    """Tokens of one sequence; where all are one group's it does not matter."""
+    if self.layout.dp == 1:
+      return 1
+    return max([tokens for tokens, _ in shape.prefill], default=1)
+
   def _decode_run(
-      self, rows: int, steps: int, context: int, growth: int
+      self, rows: int, seqs: int, steps: int, context: int, growth: int
   ) -> tuple[Segment, ...]:
-    """Of one piece: its rows, steps, positions in the first, more in each."""
-    host_ps, launch_ps, fixed_ps, math_ps, hbm_ps = self._decode_ps(rows)
-    math_token_ps, hbm_token_ps = self._context_ps
+    """Of one piece: its rows, of which `seqs` are sequences, its steps,
+    positions in the first, and more in each."""
+    host_ps, launch_ps, fixed_ps = self._decode_ps(rows)
+    math_ps, hbm_ps, math_token_ps, hbm_token_ps = self._attention_ps(
+        seqs, rows, self.layout.parts(rows)
+    )
     begin_ps = host_ps + fixed_ps
     lines = (
         (host_ps + launch_ps, 0),
@@ -205,28 +218,41 @@ class AnalyticalCost:
     hidden_ps = round(host_ps * self.scalars.host_overlap)
     return host_ps - hidden_ps, max(launch_ps, hidden_ps)
 
-  def _price_prefill(self, tokens: int, context_tokens: int) -> int:
-    """Attention of one chunk."""
+  def _price_prefill(
+      self, tokens: int, context_tokens: int, batches: int
+  ) -> int:
+    """Attention of one chunk in a pass of so many microbatches."""
     work = self.kernels.operators.prefill_attention(tokens, context_tokens)
-    return max(self.kernels.attention_ps(work))
+    return max(self.kernels.attention_ps(work, batches))
 
-  def _price_fixed(self, tokens: int, rows: int) -> tuple[int, int, int]:
+  def _price_fixed(
+      self, tokens: int, rows: int, longest: int
+  ) -> tuple[int, int, int]:
     """(host, launches, kernels but attention) of a pass."""
-    scalars, parts = self.scalars, self.layout.microbatches
+    scalars, parts = self.scalars, self.layout.parts(tokens)
     host_ps = ps_of(scalars.step_overhead_s)
     host_ps += rows * ps_of(scalars.request_overhead_s)
     host_ps += (parts - 1) * ps_of(scalars.microbatch_overhead_s)
     launch_ps = self.kernels.operators.kernels * ps_of(scalars.launch_s)
-    fixed_ps = sum(self.kernels.parts(tokens, rows).values())
-    return host_ps, self.kernels.in_stages(launch_ps), fixed_ps
+    fixed_ps = sum(self.kernels.parts(tokens, rows, longest).values())
+    return host_ps, self.kernels.in_stages(launch_ps, parts), fixed_ps
 
-  def _price_decode(self, seqs: int) -> tuple[int, int, int, int, int]:
-    """(host, least else, kernels but attention, attention's fixed T_math, its
-    fixed T_hbm)."""
-    fixed = self.kernels.operators.decode_attention(seqs, 0)
-    host_ps, launch_ps, fixed_ps = self._fixed_ps(seqs, seqs)
-    waits = self._ahead(host_ps, launch_ps)
-    return *waits, fixed_ps, *self.kernels.attention_ps(fixed)
+  def _price_decode(self, seqs: int) -> tuple[int, int, int]:
+    """(host, least else, kernels but attention) of a pass of decodes."""
+    host_ps, launch_ps, fixed_ps = self._fixed_ps(seqs, seqs, 1)
+    return *self._ahead(host_ps, launch_ps), fixed_ps
+
+  def _price_attention(
+      self, seqs: int, rows: int, batches: int
+  ) -> tuple[int, int, int, int]:
+    """Of decodes: (T_math, T_hbm) of all rows with nothing attended, and of a
+    position of one of the sequences."""
+    spread = self.layout.dp * self.layout.fullest(rows, 1)
+    fixed = self.kernels.operators.decode_attention(spread, 0)
+    return (
+        *self.kernels.attention_ps(fixed, batches),
+        *self.kernels.context_token_ps(seqs, batches),
+    )
 
   # Work. ---------------------------------------------------------------------
 

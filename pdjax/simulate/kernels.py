@@ -14,7 +14,8 @@ gaps between them add up, since each needs the one before it.
 Times are whole picoseconds of a step: of all its microbatches through all
 stages. With pp stages and m microbatches that is m + pp - 1 stage times, so
 with one microbatch layers on more chips take no less time (GPipe, arXiv
-1811.06965).
+1811.06965). A step of fewer tokens has fewer microbatches. A sequence is one
+data-parallel group's; a step waits for the fullest, with the longest chunk.
 """
 
 from pdjax.dtypes import Dtypes
@@ -58,26 +59,34 @@ class Kernels:
     """Of the cache, by the chips of one stage."""
     self.parts(1, 1)  # asks for every figure that any pass will ask for
 
-  def parts(self, tokens: int, rows: int) -> dict[str, int]:
-    """All but attention, of `tokens` with logits for `rows`."""
+  def parts(
+      self, tokens: int, rows: int, longest: int = 1
+  ) -> dict[str, int]:
+    """All but attention, of `tokens` with logits for `rows`; the `longest`
+    chunk of them is of one sequence."""
     layout, ops = self._layout, self.operators
-    tokens = -(-tokens // layout.microbatches)
-    rows = -(-rows // layout.microbatches)
+    batches = layout.parts(tokens)
+    tokens, rows, longest = (
+        -(-count // batches) for count in (tokens, rows, longest)
+    )
+    mine = layout.fullest(tokens, longest)
+    my_rows = layout.fullest(rows, 1)
     parts: dict[str, int] = {}
     for product in ops.products:
-      price_ps = max(self._product_ps(product, tokens))
+      price_ps = max(self._product_ps(product, tokens, mine))
       parts[product.group] = parts.get(product.group, 0) + price_ps
-    moved = -(-tokens // layout.dp) * ops.elementwise_bytes
-    sampled = -(-rows // layout.dp) * ops.sampling_bytes
+    last = self._product_ps(ops.unembedding, rows, my_rows)
     parts |= {
-        "unembedding": max(self._product_ps(ops.unembedding, rows)),
-        "elementwise": ps_at(moved, self._hbm),
-        "sampling": ps_at(sampled, self._hbm),
+        "unembedding": max(last),
+        "elementwise": ps_at(mine * ops.elementwise_bytes, self._hbm),
+        "sampling": ps_at(my_rows * ops.sampling_bytes, self._hbm),
         "gaps": ops.kernels * ps_of(self._scalars.kernel_latency_s),
-        "collectives": self._collectives_ps(tokens, rows),
-        "stage hops": self._stage_hops_ps(tokens),
+        "collectives": self._collectives_ps(tokens, mine, my_rows),
+        "stage hops": self._stage_hops_ps(mine),
     }
-    return {name: self.in_stages(part) for name, part in parts.items()}
+    return {
+        name: self.in_stages(part, batches) for name, part in parts.items()
+    }
 
   def layer_ps(self, tokens: int) -> int:
     """Of one layer of one chip, all but attention's and collectives."""
@@ -85,38 +94,48 @@ class Kernels:
     for name in ("unembedding", "sampling", "collectives", "stage hops"):
       del parts[name]
     gap_ps = ps_of(self._scalars.kernel_latency_s)
-    attention_ps = self.in_stages(ATTENTION_KERNELS * gap_ps)
+    attention_ps = self.in_stages(
+        ATTENTION_KERNELS * gap_ps, self._layout.parts(tokens)
+    )
     return sum(parts.values()) // self._spec.num_layers - attention_ps
 
-  def in_stages(self, part_ps: int) -> int:
-    """What a microbatch's time in all stages makes of the step's."""
-    layout = self._layout
-    passes = layout.microbatches + layout.pp - 1
-    return -(-part_ps * passes // layout.pp)
+  def in_stages(self, part_ps: int, batches: int) -> int:
+    """What a microbatch's time in all stages makes of the step's, which has
+    so many of them."""
+    passes = batches + self._layout.pp - 1
+    return -(-part_ps * passes // self._layout.pp)
 
-  def attention_ps(self, work: Work) -> tuple[int, int]:
-    """T_math and T_hbm of a step's attention."""
-    parts = self._layout.microbatches
+  def attention_ps(self, work: Work, batches: int) -> tuple[int, int]:
+    """T_math and T_hbm of a step's attention, shared out evenly."""
     return (
-        self.in_stages(ps_at(work.flops, parts * self._attention)),
-        self.in_stages(ps_at(work.bytes, parts * self.kv_bytes_per_s)),
+        self.in_stages(ps_at(work.flops, batches * self._attention), batches),
+        self.in_stages(
+            ps_at(work.bytes, batches * self.kv_bytes_per_s), batches
+        ),
     )
 
-  def context_token_ps(self) -> tuple[int, int]:
-    """T_math and T_hbm of one more attended position."""
+  def context_token_ps(self, seqs: int, batches: int) -> tuple[int, int]:
+    """T_math and T_hbm of one more position that one of `seqs` decodes
+    attends to, sequences being equally long."""
     layout, attended = self._layout, self.operators.context_token()
-    passes = layout.microbatches + layout.pp - 1
-    parts = layout.microbatches * layout.pp
+    passes = batches + layout.pp - 1
+    most = layout.dp * layout.fullest(seqs, 1)  # of the fullest group, times dp
+    parts = batches * layout.pp * seqs
     return (
-        ps_at(attended.flops * passes, parts * self._attention),
-        ps_at(attended.bytes * passes, parts * self.kv_bytes_per_s),
+        ps_at(attended.flops * passes * most, parts * self._attention),
+        ps_at(attended.bytes * passes * most, parts * self.kv_bytes_per_s),
     )
 
-  def _product_ps(self, product: Product, tokens: int) -> tuple[int, int]:
-    """T_math and T_hbm of one microbatch."""
+  def _product_ps(
+      self, product: Product, tokens: int, mine: int
+  ) -> tuple[int, int]:
+    """T_math and T_hbm of one microbatch; `mine` of its tokens are in the
+    fullest group."""
     if not tokens:
       return 0, 0
-    matrices, rows = product.load(tokens, self._layout)
+    matrices, rows = 1, mine
+    if product.experts is not None:
+      matrices, rows = product.load(tokens, self._layout)
     flops = tiled_flops(
         self._chip, rows, product.inner, product.outer, matrices
     )
@@ -125,18 +144,18 @@ class Kernels:
         ps_at(product.bytes(matrices, rows), self._hbm),
     )
 
-  def _collectives_ps(self, tokens: int, rows: int) -> int:
+  def _collectives_ps(self, tokens: int, mine: int, my_rows: int) -> int:
     """T_comms within stages, of one microbatch through all of them."""
     spec, layout, fabric = self._spec, self._layout, self._fabric
     value_bytes = self._dtypes.activation_bytes
-    hidden_bytes = -(-tokens // layout.dp) * spec.hidden_size * value_bytes
+    hidden_bytes = mine * spec.hidden_size * value_bytes
     reduces, dealing_ps = 2 * spec.num_layers, 0
     if spec.experts is not None and layout.dp > 1:
       mixed = spec.num_layers - spec.experts.dense_layers
       reduces -= mixed
       dealing_ps = mixed * self._dealing_ps(tokens)
-    logit_bytes = -(-rows // layout.dp) * spec.vocab_size * value_bytes
-    gather_ps = fabric.all_gather_ps(logit_bytes, layout.tp) if rows else 0
+    logit_bytes = my_rows * spec.vocab_size * value_bytes
+    gather_ps = fabric.all_gather_ps(logit_bytes, layout.tp) if my_rows else 0
     reduce_ps = fabric.all_reduce_ps(hidden_bytes, layout.tp)
     return dealing_ps + reduces * reduce_ps + gather_ps
 
@@ -155,13 +174,13 @@ class Kernels:
     )
     return 2 * there_ps + summed_ps
 
-  def _stage_hops_ps(self, tokens: int) -> int:
+  def _stage_hops_ps(self, mine: int) -> int:
     layout = self._layout
     if layout.pp == 1:
       return 0
     row_bytes = self._spec.hidden_size * self._dtypes.activation_bytes
     hop_ps = self._fabric.send_ps(
-        -(-tokens // layout.dp) * row_bytes, layout.stage_chips
+        mine * row_bytes, layout.stage_chips
     )
     return (layout.pp - 1) * hop_ps
 

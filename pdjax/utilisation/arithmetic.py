@@ -28,20 +28,26 @@ def math_s(operators: Operators, chip: Chip, shapes: Shapes) -> np.ndarray:
     ConfigError: no source states a peak that is needed.
   """
   layout, peak = operators.layout, chip.flops(operators.dtypes.activation)
-  seconds = _product_s(operators.unembedding, operators, chip, shapes.rows)
+  batches = np.clip(shapes.tokens, 1, layout.microbatches)
+  last = operators.unembedding
+  seconds = _product_s(last, operators, chip, shapes.rows, batches)
   for product in operators.products:
-    seconds += _product_s(product, operators, chip, shapes.tokens)
+    seconds += _product_s(product, operators, chip, shapes.tokens, batches)
   attention = attention_flops(operators, shapes) / (layout.chips * peak)
   return seconds * shapes.steps / layout.pp + attention
 
 
 def _product_s(
-    product: Product, operators: Operators, chip: Chip, passed: np.ndarray
+    product: Product,
+    operators: Operators,
+    chip: Chip,
+    passed: np.ndarray,
+    batches: np.ndarray,
 ) -> np.ndarray:
-  """Of one step, on one chip of each stage, one stage after another."""
+  """Of one step in so many microbatches, on one chip of each stage, one stage
+  after another."""
   layout = operators.layout
-  counts, where = np.unique(passed, return_inverse=True)
-  counts = -(-counts // layout.microbatches)
+  counts, where = np.unique(-(-passed // batches), return_inverse=True)
   if product.experts is None:
     loads = np.ones_like(counts), -(-counts // layout.dp)
   else:
@@ -49,5 +55,5 @@ def _product_s(
     loads = np.array(each, np.int64).reshape(-1, 2).T
   matrices, rows = loads
   flops = tiled_flops_of(chip, rows, product.inner, product.outer, matrices)
-  seconds = layout.microbatches * product.count * flops
-  return (seconds / chip.flops(product.dtype))[where]
+  seconds = product.count * flops / chip.flops(product.dtype)
+  return seconds[where] * batches

@@ -114,8 +114,8 @@ def test_a_file_of_another_model_or_format_is_refused(file, tmp_path):
     [
         ("prices.fixed_ps", -1, "fixed_ps: expected a number from 0, got -1"),
         ("prices.decode_ps", float("inf"), "decode_ps: expected a number"),
-        ("copies.copy_ps_per_byte", float("nan"), "copy_ps_per_byte: expected a num"),
-        ("copies.copy_ps_per_byte", True, "copy_ps_per_byte: expected a number"),
+        ("copies.copy_ps_per_byte", float("nan"), "byte: expected a number"),
+        ("copies.copy_ps_per_byte", True, "copy_ps_per_byte: expected"),
         ("kv_bytes_per_token", 0, "kv_bytes_per_token: expected a number fro"),
         ("link.latency_s", "1", "latency_s: expected a number from 0, got '1"),
         ("link.bandwidth_bytes_per_s", 0, "expected a number from 1, got 0"),

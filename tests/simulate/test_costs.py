@@ -236,6 +236,40 @@ def test_microbatches_fill_the_pipeline_and_read_weights_again():
   assert 1.7 < time_ps(small, 4) / time_ps(small, 1) < 1.8  # 7 / 4
 
 
+@pytest.mark.parametrize("seqs", [1, 3, 4, 9])
+def test_a_step_has_no_more_microbatches_than_tokens(seqs):
+  """A sequence alone passes as one part, however many were asked for."""
+  few, many = (
+      cost("llama-3-70b", pp=4, microbatches=parts) for parts in (seqs, 64)
+  )
+  shape = decode(seqs, 1000, repeats=3)
+  assert many.step(shape) == few.step(shape)
+  assert many.parts(shape) == few.parts(shape)
+
+
+@pytest.mark.parametrize("name", ["llama-3-8b", "deepseek-v3"])
+def test_data_parallel_groups_cannot_share_one_sequence(name):
+  """It is no faster for groups that have nothing to do; four sequences take
+  four groups what one takes one."""
+  alone, among = (
+      cost(name, H100, dp=dp, scalars=NO_OVERHEAD) for dp in (1, 4)
+  )
+  prompt = (2048, 512)
+  for one, four in (
+      (prefill(prompt), prefill(*[prompt] * 4)),
+      (decode(1, 4000), decode(4, 4000)),
+  ):
+    told = alone.parts(one)
+    for shape in (one, four):
+      parts = among.parts(shape)
+      for part in ("projections", "prefill attention", "decode attention"):
+        assert parts[part] == pytest.approx(told[part], rel=1e-3)
+    if name == "llama-3-8b":
+      assert first_ps(among, one) == pytest.approx(first_ps(alone, one))
+  uneven = prefill(prompt, (64, 0), (64, 0))
+  assert first_ps(among, uneven) >= first_ps(among, prefill(prompt))
+
+
 def test_smaller_formats_are_faster_where_they_should_be():
   fp8 = Dtypes("bfloat16", "fp8", "fp8", "bfloat16")
   kv8 = Dtypes("bfloat16", "bfloat16", "bfloat16", "fp8")

@@ -104,7 +104,8 @@ def test_t_math_is_what_the_kernels_add_up(model, layout, shape):
   parts = kernels.parts(shape.tokens, shape.rows)
   for name in ("elementwise", "gaps", "collectives", "stage hops"):
     del parts[name]
-  bubbles = (layout.microbatches + layout.pp - 1) / layout.microbatches
+  batches = layout.parts(shape.tokens)
+  bubbles = (batches + layout.pp - 1) / batches
   products_s = sum(parts.values()) / 1e12 / bubbles * shape.repeats
   operators = Operators(spec, Dtypes(), layout)
   shapes = gathered([shape])

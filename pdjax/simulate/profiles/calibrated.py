@@ -20,7 +20,7 @@ from pdjax.simulate.fittedcost import PRICES, FittedCost, Padding
 from pdjax.simulate.links import Link
 from pdjax.simulate.profiles.cost import ProfiledCost
 from pdjax.simulate.rates import ps_of
-from pdjax.simulate.sharing import SHARED, Sharing
+from pdjax.simulate.sharing import Sharing
 
 VERSION_KEY = "pdjax.calibration"
 VERSION = 2
@@ -159,7 +159,7 @@ def _cost(tree: Mapping[str, Any]) -> FittedCost:
           prompt_tokens=_sizes(padding, "prompt_tokens"),
       ),
       sharing=Sharing(**{
-          kind: _number(tree["sharing"], kind) for kind in SHARED
+          kind: _number(tree["sharing"], kind) for kind in tree["sharing"]
       }),
   )
 
