@@ -107,13 +107,14 @@ class Pool:
   pp: int = 1
   """Stages a worker splits the layers into; real devices allow 1 only."""
   dp: int = 1
-  """Groups of `tp` chips that share out a worker's sequences (simulated)."""
+  """Groups of `tp` chips that share out a worker's sequences, each of which is
+  one group's (simulated)."""
   ep: int = 1
   """Parts of a stage's `tp * dp` chips that experts are dealt to; each is cut
   over the chips of its part (simulated)."""
   microbatches: int = 1
-  """Parts of a step that pass through the stages one after another
-  (simulated)."""
+  """Parts of a step that pass through the stages one after another, at most as
+  many as it has tokens (simulated)."""
   chip: str | None = None
   """None: `cluster.chip`."""
   chunk_size: int | None = None
