@@ -93,7 +93,7 @@ def spend(run: config.Run) -> Spent:
   """Serves a run once and makes its metrics and files."""
   workload, cluster = build(run.workload), cluster_of(run)
   built_bytes, call_ns = _peak_bytes(), reference_ns()
-  world = world_of(run, cluster.pool_pages)
+  world = world_of(run, cluster.pool_pages, cluster.staging_pages)
   backend = cluster.backend(workload.clients(), workload.output_tokens)
   marks = [time.process_time()]
   with uncollected():
@@ -137,7 +137,7 @@ def _peak_bytes() -> int:
 def shares(run: config.Run) -> dict[str, float]:
   """What part of a run's time goes to what, under cProfile."""
   workload, cluster = build(run.workload), cluster_of(run)
-  world = world_of(run, cluster.pool_pages)
+  world = world_of(run, cluster.pool_pages, cluster.staging_pages)
   backend = cluster.backend(workload.clients(), workload.output_tokens)
   profile = cProfile.Profile(time.process_time)
   with uncollected(), profile:

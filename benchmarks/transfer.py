@@ -121,7 +121,7 @@ def served(kind: str, run: config.Run, repeats: int) -> Iterator[RequestTable]:
   if kind == "simulated":
     cluster = cluster_of(run)
     backend = cluster.backend(load.clients(), load.output_tokens)
-    world = world_of(run, cluster.pool_pages)
+    world = world_of(run, cluster.pool_pages, cluster.staging_pages)
     yield request_table(serve(policy_of(run), backend, world))
     return
   prompts = [np.arange(prompt_tokens, dtype=np.int32) % 256]

@@ -210,6 +210,10 @@ class TransferPlan:
   payload: Literal["as_is", "int8"] = "as_is"
   """What goes over the link: pages as they are, or rounded to int8 with a scale
   for each token and head; then tokens are not exact."""
+  staging_bytes: int | None = None
+  """Most bytes of pages that are on their way from one worker at a time, as
+  they travel; what is more waits for what has not landed, the oldest hand-off
+  first. None: no bound."""
   verify: bool = False
   """Compares checksums of the pages at both ends (real backend)."""
 

@@ -17,6 +17,7 @@ from pdjax.config import (
     pages_for,
 )
 from pdjax.schedule.setup import worker_pools
+from pdjax.schedule.staging import Budgets
 
 STAGING_RUNGS = 3
 """Sizes of staging arrays between the smallest and the largest transfer."""
@@ -26,7 +27,11 @@ LEAST_PASS_TOKENS = 512
 
 
 def pass_limits(
-    run: Run, kv_heads: int, lengths: Iterable[int], pool_pages: Sequence[int]
+    run: Run,
+    kv_heads: int,
+    lengths: Iterable[int],
+    pool_pages: Sequence[int],
+    staging_pages: Budgets,
 ) -> list[Limits]:
   """By worker, for the requests that fit a pool.
 
@@ -34,6 +39,7 @@ def pass_limits(
     kv_heads: of the model.
     lengths: tokens of each request with its answer.
     pool_pages: usable pages of each worker.
+    staging_pages: that may be on their way from each: no transfer is larger.
   """
   room = room_tokens(run, pool_pages, "DC")
   fitting = [length for length in lengths if length <= room]
@@ -45,7 +51,9 @@ def pass_limits(
       _limits(run, pool, pages, fitting)
       for pool, pages in zip(workers, pool_pages, strict=True)
   ]
-  staging_M = ladder(max(limit.M for limit in limits), 2, STAGING_RUNGS)
+  most = max(limit.M for limit in limits)
+  staged = max(most if x is None else min(most, x) for x in staging_pages)
+  staging_M = ladder(staged, 2, STAGING_RUNGS)
   return [
       dataclasses.replace(limit, staging_M=staging_M, K=heads)
       for limit in limits

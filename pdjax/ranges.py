@@ -76,6 +76,7 @@ RANGES: dict[str, Range] = {
     "strategy.lanes.prefill_compute": Range(0, 1, above=True, below=True),
     "strategy.lanes.prefill_bandwidth": Range(0, 1, above=True, below=True),
     "strategy.transfer.layers": Range(1, 1024),
+    "strategy.transfer.staging_bytes": Range(1, 10**15),
     "strategy.local_prompt_tokens": Range(0, MAX_TOKENS),
     "strategy.local_prefix_share": Range(0, 1, above=True),
     "strategy.max_num_batched_tokens": _TOKENS,

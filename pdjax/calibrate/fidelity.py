@@ -16,6 +16,7 @@ from pdjax.faults import plan_of
 from pdjax.metrics.requests import RequestTable, request_table
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import world_of
+from pdjax.schedule.staging import Budgets
 from pdjax.simulate.fittedcost import FittedCost
 from pdjax.simulate.hostshare import SharedBackend
 from pdjax.simulate.links import Link
@@ -52,10 +53,11 @@ def simulate_again(
     costs: Sequence[FittedCost],
     link: Link,
     pool_pages: Sequence[int],
+    staging_pages: Budgets | None = None,
 ) -> Log:
   """Serves a measured log's requests on the virtual clock, faults and all.
 
-  `costs` and `pool_pages` are by worker.
+  `costs`, `pool_pages` and `staging_pages` are by worker.
   """
   table = request_table(log)
   requests = [
@@ -74,7 +76,8 @@ def simulate_again(
       plan=plan_of(run.faults, workers),
       verify=bool(run.strategy.transfer and run.strategy.transfer.verify),
   )
-  return serve(policy_for(run), backend, world_of(run, pool_pages))
+  world = world_of(run, pool_pages, staging_pages)
+  return serve(policy_for(run), backend, world)
 
 
 def compare(

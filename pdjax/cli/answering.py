@@ -65,7 +65,9 @@ def answer(
       end_ids=end_ids, token_bytes=spelled, heard=speaker.heard,
       progress=Throttle(tell),
   ) as backend, uncollected():
-    world = world_of(run, capacity.pool_pages_of(run))
+    world = world_of(
+        run, capacity.pool_pages_of(run), capacity.staging_pages_of(run)
+    )
     log = serve(policy_for(run), backend, world, watch)
     check_laws(world, workload)
     tell(_summary(run, log, backend.conditions))

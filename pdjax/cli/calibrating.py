@@ -85,14 +85,14 @@ def _surveyed(
   vocab, paddings = spec_of(run.model).vocab_size, paddings_of(run)
   steps: list[StepSeen] = []
   transfers: list[TransferSeen] = []
+  sizes = plant.pool_pages, plant.staging_pages
   for counts, name, some in _loads(load, _most_users(run)):
     engine.reset(some, token_ids(some, None, vocab, 0))
     with uncollected():
-      log = serve(policy_for(run), engine, world_of(run, plant.pool_pages))
+      log = serve(policy_for(run), engine, world_of(run, *sizes))
     if counts:
-      seen = observe(
-          log, policy_for(run), world_of(run, plant.pool_pages), paddings
-      )
+      world = world_of(run, *sizes)
+      seen = observe(log, policy_for(run), world, paddings)
       steps += seen.steps
       transfers += seen.transfers
     say(f"{name}: {len(steps)} steps, {len(transfers)} transfers so far")

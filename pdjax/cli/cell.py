@@ -68,7 +68,7 @@ def run_cell(
   workload = build(run.workload)
   plant = plant_of(run, workload, progress)
   try:
-    world = world_of(run, plant.pool_pages)
+    world = world_of(run, plant.pool_pages, plant.staging_pages)
     watch = Watch(len(workload.requests), progress)
     with uncollected():
       log = serve(policy_for(run), plant.backend, world, watch)
@@ -150,7 +150,7 @@ def _write(
 
 def _write_trace(run: Run, plant: Plant, log: Log, folder: Path) -> None:
   names = tracks.worker_names(run)
-  world = world_of(run, plant.pool_pages)
+  world = world_of(run, plant.pool_pages, plant.staging_pages)
   perfetto.write(
       folder / perfetto.FILE, activity.activity_of(log, names),
       gauges.gauges_of(log, policy_for(run), world),

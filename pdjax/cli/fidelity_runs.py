@@ -13,7 +13,7 @@ from pdjax.calibrate.fidelity import Compared, compare, simulate_again
 from pdjax.calibrate.fit import fit_cost, fit_link, priced_ps, step_errors
 from pdjax.calibrate.observe import Observer, StepSeen, observe
 from pdjax.cli.compiled import paddings_of
-from pdjax.cli.plant import pool_pages_of
+from pdjax.cli.plant import sizes_of
 from pdjax.cli.replay import runs_in
 from pdjax.config import ConfigError, Run
 from pdjax.dtypes import Dtypes
@@ -24,6 +24,7 @@ from pdjax.metrics.summary import summarize
 from pdjax.models.sizes import spec_of
 from pdjax.results import written
 from pdjax.schedule.setup import worker_pools, world_of
+from pdjax.schedule.staging import Budgets
 from pdjax.simulate.fittedcost import PRICES, FittedCost, Padding
 from pdjax.simulate.links import Link
 from pdjax.simulate.profiles import files
@@ -44,7 +45,8 @@ class Measured:
   repeat: int
   run: Run
   log: Log
-  pool_pages: Sequence[int]
+  sizes: tuple[Sequence[int], Budgets]
+  """Pages of each worker: of its pool, and of its staging budget."""
 
   @property
   def table(self) -> RequestTable:
@@ -52,7 +54,7 @@ class Measured:
 
   def observe(self) -> Observer:
     return observe(
-        self.log, policy_for(self.run), world_of(self.run, self.pool_pages),
+        self.log, policy_for(self.run), world_of(self.run, *self.sizes),
         self.paddings,
     )
 
@@ -165,7 +167,7 @@ def _run_at(folder: Path, label: str, repeat: int) -> Measured:
     log = read_log(folder / "events.parquet")
   except EventFileError as error:
     raise ConfigError([str(error)]) from error
-  return Measured(folder, label, repeat, run, log, pool_pages_of(run))
+  return Measured(folder, label, repeat, run, log, sizes_of(run))
 
 
 def compared(
@@ -255,7 +257,7 @@ def _of_model(
 def served_again(one: Measured, cost: FittedCost, link: Link) -> Log:
   """A run's requests on the virtual clock, passes padded as they were."""
   costs = [dataclasses.replace(cost, padding=each) for each in one.paddings]
-  return simulate_again(one.log, one.run, costs, link, one.pool_pages)
+  return simulate_again(one.log, one.run, costs, link, *one.sizes)
 
 
 def _again(one: Measured, cost: FittedCost, link: Link) -> RequestTable:

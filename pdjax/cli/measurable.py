@@ -130,6 +130,7 @@ CHECKS: tuple[Check, ...] = (
     _measured(capacity.shared_devices),
     _of_model(capacity.unfit_heads),
     _of_model(capacity.unknown_stop_ids),
+    _of_model(capacity.too_little_staging),
     _measured(_devices),
     _measured(_room),
     _of_model(_programs),

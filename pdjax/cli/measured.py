@@ -61,6 +61,7 @@ def measured(
   progress(f"{sum(backend.num_programs)} programs compiled, serving")
   found = backend.conditions
   pool_pages = capacity.pool_pages_of(run)
+  staging_pages = capacity.staging_pages_of(run)
   notes = [*found["notes"], *([_NO_TEXT] if file and not tokenizer else [])]
 
   def examine() -> tuple[Facts, dict[str, Any]]:
@@ -74,12 +75,14 @@ def measured(
   return Plant(
       backend=backend,
       pool_pages=pool_pages,
+      staging_pages=staging_pages,
       conditions={
           "chip": found["device_kind"],
           "chips": found["devices_used"],
           "weights": checkpoint.identity(file) if file else None,
           "workers": [
-              held(pages, run.cluster.page_tokens) for pages in pool_pages
+              held(pages, run.cluster.page_tokens, staged)
+              for pages, staged in zip(pool_pages, staging_pages, strict=True)
           ],
           "notes": notes,
       },

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pdjax.config import Run
 from pdjax.metrics.flags import Facts
 from pdjax.schedule.loop import Backend
+from pdjax.schedule.staging import Budgets
 from pdjax.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Plant:
   backend: Backend
   pool_pages: Sequence[int]
   """Usable pages of each worker."""
+  staging_pages: Budgets
   conditions: dict[str, Any]
   """Arguments of `metrics.conditions.conditions`."""
   devices: Sequence[str] = ()
@@ -63,16 +65,18 @@ def _simulated(run: Run, workload: Workload) -> Plant:
   return Plant(
       backend=cluster.backend(workload.clients(), workload.output_tokens),
       pool_pages=cluster.pool_pages,
+      staging_pages=cluster.staging_pages,
       conditions={
           "cost_profile": cluster.profile,
           "workers": [
               {
-                  **held(pages, run.cluster.page_tokens),
+                  **held(pages, run.cluster.page_tokens, staged),
                   "link_bytes_per_s": link.bandwidth_bytes_per_s,
                   "link_latency_s": link.latency_ps / PS_PER_S,
               }
-              for pages, link in zip(
-                  cluster.pool_pages, cluster.links, strict=True
+              for pages, staged, link in zip(
+                  cluster.pool_pages, cluster.staging_pages, cluster.links,
+                  strict=True,
               )
           ],
       },
@@ -101,13 +105,20 @@ def fitted_to(cluster: "Cluster", run: Run, workload: Workload) -> "Cluster":
   )
 
 
-def held(pool_pages: int, page_tokens: int) -> dict[str, int]:
+def held(
+    pool_pages: int, page_tokens: int, staging_pages: int | None
+) -> dict[str, int | None]:
   """How a worker's cache is stated in conditions."""
-  return {"pool_pages": pool_pages, "kv_tokens": pool_pages * page_tokens}
+  return {
+      "pool_pages": pool_pages,
+      "kv_tokens": pool_pages * page_tokens,
+      "staging_pages": staging_pages,
+  }
 
 
-def pool_pages_of(run: Run) -> Sequence[int]:
-  """Usable pages of each worker, without building a backend.
+def sizes_of(run: Run) -> tuple[Sequence[int], Budgets]:
+  """Usable pages of each worker and those it may have on their way, without
+  building a backend: what `world_of` needs.
 
   Raises:
     ConfigError: the model does not fit its chips.
@@ -115,7 +126,8 @@ def pool_pages_of(run: Run) -> Sequence[int]:
   if run.backend.kind == "jax":
     from pdjax.engine import capacity
 
-    return capacity.pool_pages_of(run)
+    return capacity.pool_pages_of(run), capacity.staging_pages_of(run)
   from pdjax.simulate.cluster import cluster_of
 
-  return cluster_of(run).pool_pages
+  cluster = cluster_of(run)
+  return cluster.pool_pages, cluster.staging_pages

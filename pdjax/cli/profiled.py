@@ -67,7 +67,9 @@ def profile(
     step_runs: how many runs of steps the measured run had.
   """
   tracer = _Tracer(folder / FOLDER, max(1, (step_runs - RUNS) // 2))
-  world = world_of(run, capacity.pool_pages_of(run))
+  world = world_of(
+      run, capacity.pool_pages_of(run), capacity.staging_pages_of(run)
+  )
   try:
     serve(policy_for(run), backend, world, tracer)
   except _Enough:

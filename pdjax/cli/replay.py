@@ -38,7 +38,7 @@ def replay_run(folder: Path):
     ConfigError: not a run's folder, its files cannot be read, or its policy
       cannot be imported.
   """
-  from pdjax.cli.plant import pool_pages_of
+  from pdjax.cli.plant import sizes_of
   from pdjax.eventfile import EventFileError, read_log
   from pdjax.schedule.replay import replay
   from pdjax.schedule.setup import world_of
@@ -49,7 +49,7 @@ def replay_run(folder: Path):
     log = read_log(folder / "events.parquet")
   except EventFileError as error:
     raise ConfigError([str(error)]) from error
-  policy, world = policy_for(run), world_of(run, pool_pages_of(run))
+  policy, world = policy_for(run), world_of(run, *sizes_of(run))
   with to_the_end(f"{folder}: {run.strategy.kind!r}"):
     return replay(log, policy, world)
 

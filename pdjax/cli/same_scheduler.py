@@ -58,7 +58,7 @@ def _prove(runs: Sequence[Measured], say: Say) -> None:
 
 
 def _replay(one: Measured, say: Say) -> None:
-  world = world_of(one.run, one.pool_pages)
+  world = world_of(one.run, *one.sizes)
   result = replay(one.log, policy_for(one.run), world)
   say(
       f"  {one.label:<20} replayed: {result.identical} of {result.commands}"

@@ -16,9 +16,11 @@ from pdjax.config import (
   pools_of,
 )
 from pdjax.dtypes import Dtypes
+from pdjax.models.sizes import spec_of
 from pdjax.models.spec import ModelSpec
 from pdjax.passlimits import pass_limits, room_tokens, too_few_programs
 from pdjax.schedule.setup import worker_pools
+from pdjax.schedule.staging import Budgets, staging_pages, too_small
 from pdjax.workload.workload import Workload
 
 DEFAULT_KV_TOKENS = 16_384
@@ -30,6 +32,29 @@ def pool_pages_of(run: Run) -> list[int]:
   return [
       (pool.kv_tokens or DEFAULT_KV_TOKENS) // run.cluster.page_tokens
       for pool in worker_pools(run)
+  ]
+
+
+def staging_pages_of(run: Run) -> Budgets:
+  """Most pages on their way from each worker; see `world_of`."""
+  return staging_pages(run, sent_page_bytes(run, spec_of(run.model)))
+
+
+def too_little_staging(run: Run, spec: ModelSpec) -> Iterator[str]:
+  """A line if not a page fits the staging budget of one that sends."""
+  return too_small(run, sent_page_bytes(run, spec))
+
+
+def sent_page_bytes(run: Run, spec: ModelSpec) -> list[int]:
+  """Of a page on its way from each worker, copies of heads included."""
+  plan = run.strategy.transfer or WHOLE_REQUESTS
+  if plan.payload == "int8":
+    token_bytes = spec.kv_int8_bytes_per_token
+  else:
+    token_bytes = spec.kv_bytes_per_token(Dtypes.all(run.model.dtype).kv_bytes)
+  page_bytes = run.cluster.page_tokens * token_bytes
+  return [
+      page_bytes * memory.kv_copies(spec, pool.tp) for pool in worker_pools(run)
   ]
 
 
@@ -46,6 +71,7 @@ def check(run: Run, spec: ModelSpec, workload: Workload) -> None:
       *shared_devices(run),
       *unfit_heads(run, spec),
       *empty_pools(run),
+      *too_little_staging(run, spec),
       *beyond_positions(spec, workload),
       *none_fits(run, workload, pool_pages_of(run)),
       *unknown_stop_ids(run, spec),
@@ -221,4 +247,7 @@ def limits_of(
 ) -> list[Limits]:
   """The largest pass of each worker, for the requests that fit a pool."""
   lengths = [r.prompt_tokens + r.max_tokens for r in workload.requests]
-  return pass_limits(run, spec.num_kv_heads, lengths, pool_pages_of(run))
+  return pass_limits(
+      run, spec.num_kv_heads, lengths, pool_pages_of(run),
+      staging_pages(run, sent_page_bytes(run, spec)),
+  )

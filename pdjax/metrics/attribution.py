@@ -29,8 +29,8 @@ class Attribution:
   moved_bytes: int
   """By them."""
   staging_peak_bytes: int
-  """Most at one time off their source and not yet in pages of their target;
-  of the whole run."""
+  """Most of one source at one time off its pages and not yet in pages of their
+  target; of the whole run."""
   twice_held_peak_bytes: int
   """Most KV at one time in pages of a source and in those of a target or on the
   way there; of the whole run."""
@@ -56,7 +56,7 @@ def attribution(
       time=worker_time(journal, begin_ns, end_ns, len(roles)),
       transfers=int(begins.sum()),
       moved_bytes=int(moves.moved_bytes[begins].sum()),
-      staging_peak_bytes=moves.most_bytes(moves.gathered_ns, moves.end_ns),
+      staging_peak_bytes=moves.staging_peak_bytes(),
       twice_held_peak_bytes=moves.most_bytes(moves.begin_ns, moves.whole_ns),
   )
 

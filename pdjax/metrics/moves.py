@@ -55,13 +55,29 @@ class Moves:
         Spans.of(self.target, self.gathered_ns, self.sent_ns),
     )
 
-  def most_bytes(self, begin_ns: np.ndarray, end_ns: np.ndarray) -> int:
-    """The most bytes between two points of each at one time."""
-    at_ns = np.concatenate([end_ns, begin_ns])
-    change = np.concatenate([-self.moved_bytes, self.moved_bytes])
+  def most_bytes(
+      self,
+      begin_ns: np.ndarray,
+      end_ns: np.ndarray,
+      which: np.ndarray | slice = slice(None),
+  ) -> int:
+    """The most bytes of some between two points of each at one time."""
+    at_ns = np.concatenate([end_ns[which], begin_ns[which]])
+    moved_bytes = self.moved_bytes[which]
+    change = np.concatenate([-moved_bytes, moved_bytes])
     # Stable, ends first: what ends and what begins at once never add up.
     running = np.cumsum(change[np.argsort(at_ns, kind="stable")])
     return int(running.max(initial=0))
+
+  def staging_peak_bytes(self) -> int:
+    """The most of one source off its pages and not in those of a target."""
+    return max(
+        (
+            self.most_bytes(self.gathered_ns, self.end_ns, self.source == one)
+            for one in np.unique(self.source)
+        ),
+        default=0,
+    )
 
 
 def read_moves(log: Log) -> Moves:

@@ -1,7 +1,7 @@
 """What a report takes from a run's log, which is read once for all figures."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pdjax.eventfile import EventFileError
 from pdjax.metrics.requests import table_of
@@ -54,15 +54,16 @@ def _gauges(record: Record, log) -> Gauges | None:
   try:
     with users_code("strategy.kind"):
       policy = policy_of(record.asked)
-    world = world_of(record.asked, pool_pages(record))
+    world = world_of(
+        record.asked, pages_of(record, "pool_pages"),
+        pages_of(record, "staging_pages"),
+    )
     return gauges_of(log, policy, world)
   except (Diverged, ValueError, RuntimeError):
     return None
 
 
-def pool_pages(record: Record) -> Sequence[int]:
-  """Usable pages of each worker, as the run had them."""
+def pages_of(record: Record, which: str) -> list[int]:
+  """Of each worker, as the run had them."""
   pools = record.conditions["design"]["pools"]
-  return [
-      pool["pool_pages"] for pool in pools for _ in range(pool["count"])
-  ]
+  return [pool[which] for pool in pools for _ in range(pool["count"])]

@@ -157,6 +157,7 @@ def _start_run(
       worker.id, command.prefill, command.decode, repeats, command.lane, number
   )
   worker.runs[command.lane] = run
+  world.begun.add(number)
   for progress in decodes:
     progress.step = number
   for progress in prompts:
@@ -187,13 +188,15 @@ def _transfer(world: World, command: ev.Transfer) -> ev.Transfer:
   target = _up(world, command, command.target)
   ready = source.ready_pages(progress, in_step=command.group_layers > 0)
   first, end = command.pages
-  if command.group_layers and progress.step is None or command.group_layers < 0:
-    raise _illegal(command, "no step computes layers of it now")
+  if command.group_layers and progress.step not in world.begun:
+    raise _illegal(command, "no step that begins now computes layers of it")
   if first != progress.sent_pages or not first < end <= ready:
     unsent = (progress.sent_pages, ready)
     raise _illegal(command, f"the pages to move are {unsent}, from the first")
   if progress.target != target.id or target.held(progress) < end:
     raise _illegal(command, "too few pages reserved at the target")
+  if (room := source.sendable(end - first)) < end - first:
+    raise _illegal(command, f"the staging budget has room for {room} pages")
   started = ev.Transfer(
       progress.id, source.id, target.id, command.pages, command.group_layers,
       world.next_transfer(),
@@ -201,6 +204,7 @@ def _transfer(world: World, command: ev.Transfer) -> ev.Transfer:
   world.transfers[started.transfer] = started
   progress.flying.add(started.transfer)
   progress.sent_pages = end
+  source.staged_pages += end - first
   if not prefilling and end == ready:
     del world.handoffs[progress.id]
     progress.state = State.TRANSFER

@@ -25,6 +25,7 @@ def apply(world: World, event: ev.Event) -> None:
     raise ValueError(f"time runs backwards: {event} after {world.now_ps} ps")
   world.now_ps = world.admission.now_ps = event.at_ps
   world.touched = set()
+  world.begun.clear()
   _OUTCOMES[type(event)](world, event)
 
 
@@ -153,6 +154,7 @@ def _end_transfer(world: World, event: ev.TransferEnded) -> None:
   if event.transfer not in world.transfers:
     raise ValueError(f"{event} ends no transfer under way")
   transfer = world.transfers.pop(event.transfer)
+  _make_room(world, transfer)
   progress = world.progress[transfer.request]
   progress.flying.remove(event.transfer)
   progress.spoilt = progress.spoilt or bool(event.failure)
@@ -164,6 +166,14 @@ def _end_transfer(world: World, event: ev.TransferEnded) -> None:
       _hand_off(world, progress, target)
   if progress.fate and not progress.ended:
     world.close(progress, progress.fate)
+
+
+def _make_room(world: World, transfer: ev.Transfer) -> None:
+  """What its source had no room in staging for may move now."""
+  source, (first, end) = world.workers[transfer.source], transfer.pages
+  source.staged_pages -= end - first
+  if source.spec.staging_pages is not None:
+    world.touched.add(source.id)
 
 
 def _lose_place(world: World, progress: Progress, target: Worker) -> None:

@@ -125,11 +125,12 @@ class Disaggregated:
     return ()
 
   def _sent(self, world: World) -> Iterator[Command]:
+    """Hand-offs first: they are the oldest to want room in staging."""
+    yield from self._hand_offs(world)
     if self._in_chunks:
       yield from full_pages(world)
     if self._layers:
       yield from layer_by_layer(world, self._layers)
-    yield from self._hand_offs(world)
 
   def prepare(self, world: World) -> Iterable[Command]:
     return self._prepared(self._ahead, world) if self._ahead else ()
@@ -303,9 +304,10 @@ def full_pages(world: World) -> Iterator[Command]:
 
 
 def layer_by_layer(world: World, group_layers: int) -> Iterator[Command]:
-  """Sends the pages that steps under way complete, as they are computed."""
+  """Sends the pages that beginning steps complete, as they are computed."""
   for worker in world.touched_workers():
-    for run in filter(None, worker.runs):
+    begun = [run for run in worker.runs if run and run.id in world.begun]
+    for run in begun:
       for progress in run.prompts:
         if progress.target is not None and not progress.fate:
           yield from send(progress, world, group_layers)
@@ -316,14 +318,17 @@ def send(
 ) -> Iterator[Command]:
   """Moves what is ready and not sent yet, unless a part of it went amiss.
 
-  With `group_layers` what the step under way makes ready.
+  As much as the staging budget has room for. With `group_layers` what the
+  beginning step makes ready: all of it, or it follows when the step is over.
   """
   assert progress.worker is not None and progress.target is not None
-  ready = world.workers[progress.worker].ready_pages(
-      progress, in_step=group_layers > 0
-  )
-  if progress.sent_pages < ready and not progress.spoilt:
+  source, first = world.workers[progress.worker], progress.sent_pages
+  unsent = source.ready_pages(progress, in_step=group_layers > 0) - first
+  pages = source.sendable(unsent)
+  if group_layers and pages < unsent:
+    return
+  if pages > 0 and not progress.spoilt:
     yield Transfer(
-        progress.id, progress.worker, progress.target,
-        (progress.sent_pages, ready), group_layers,
+        progress.id, source.id, progress.target, (first, first + pages),
+        group_layers,
     )

@@ -47,9 +47,26 @@ def worker_pools(run: Run) -> list[Pool]:
   return [pool for pool in pools_of(run) for _ in range(pool.count)]
 
 
-def world_of(run: Run, pool_pages: Sequence[int]) -> World:
-  """An empty world; `pool_pages` holds each worker's usable pages."""
+def world_of(
+    run: Run,
+    pool_pages: Sequence[int],
+    staging_pages: Sequence[int | None] | None = None,
+) -> World:
+  """An empty world.
+
+  Args:
+    run: the config.
+    pool_pages: usable pages of each worker.
+    staging_pages: of each, see `pdjax.schedule.staging`; None: no budget.
+
+  Raises:
+    ValueError: the config has a staging budget that is not passed on.
+  """
   strategy, cluster = run.strategy, run.cluster
+  if staging_pages is None:
+    if strategy.transfer and strategy.transfer.staging_bytes is not None:
+      raise ValueError("a staging budget without pages: pass staging_pages")
+    staging_pages = [None] * len(pool_pages)
   specs = [
       WorkerSpec(
           id=index,
@@ -67,9 +84,10 @@ def world_of(run: Run, pool_pages: Sequence[int]) -> World:
           lanes=1 if lanes_of(strategy) is None else lanes.LANES,
           prefix_cache=bool(strategy.prefix_cache),
           host_pages=(cluster.host_kv_tokens or 0) // cluster.page_tokens,
+          staging_pages=staged,
       )
-      for index, (pool, pages) in enumerate(
-          zip(worker_pools(run), pool_pages, strict=True)
+      for index, (pool, pages, staged) in enumerate(
+          zip(worker_pools(run), pool_pages, staging_pages, strict=True)
       )
   ]
   return World(specs)

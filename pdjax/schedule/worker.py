@@ -37,6 +37,8 @@ class WorkerSpec:
   """Whether pages stay findable after their request."""
   host_pages: int = 0
   """Evicted ones that host memory keeps."""
+  staging_pages: int | None = None
+  """Most that are on their way from here at a time; None: no bound."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -99,6 +101,8 @@ class Worker:
   """Its `WorkerLost` is about to come; it still has what it has."""
   outstanding_tokens: int = 0
   """Prompt and answer tokens, so far, of all requests waiting or held here."""
+  staged_pages: int = 0
+  """Of transfers from here that are under way, also from a pool since lost."""
   id: int = dataclasses.field(init=False)
   groups: tuple[dict[int, Progress], ...] = dataclasses.field(init=False)
   """Requests with pages here, each in exactly one group."""
@@ -206,6 +210,13 @@ class Worker:
     if progress.id in self.prefilling and tokens < progress.target_tokens:
       return tokens // self.spec.page_tokens
     return self.pages_for(tokens)
+
+  def sendable(self, pages: int) -> int:
+    """Of so many pages, those that its staging budget has room for now."""
+    most_pages = self.spec.staging_pages
+    if most_pages is None:
+      return pages
+    return min(pages, most_pages - self.staged_pages)
 
   def tokens_in_step(self, progress: Progress) -> int:
     """Prompt tokens of a request that the steps under way compute."""

@@ -36,6 +36,8 @@ class World:
     """Prefilled on a P worker and waiting for a transfer, oldest first."""
     self.touched: set[int] = set()
     """Workers about which something changed with this event."""
+    self.begun: set[int] = set()
+    """Runs that began with it: pages may still be told to leave them."""
     self.unfinished = self.now_ps = 0
     self.places_first = False
     """Whether P admits only who has pages reserved for its hand-off; said by a

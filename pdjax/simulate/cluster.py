@@ -17,10 +17,11 @@ from pdjax.config import (
     WHOLE_PROMPT_TOKENS,
     WHOLE_REQUESTS,
     ConfigError,
-  Faults,
+    Faults,
     Model,
     Pool,
     Run,
+    TransferPlan,
     lanes_of,
     most_seqs,
 )
@@ -30,6 +31,7 @@ from pdjax.models.sizes import spec_of
 from pdjax.models.spec import ModelSpec
 from pdjax.passlimits import pass_limits, too_few_programs
 from pdjax.schedule.setup import worker_pools
+from pdjax.schedule.staging import Budgets, staging_pages, too_small
 from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.chip import Chip
 from pdjax.simulate.chips import chip
@@ -56,6 +58,7 @@ class Cluster:
   costs: tuple[Cost, ...]
   pool_pages: tuple[int, ...]
   """Usable pages."""
+  staging_pages: Budgets
   links: tuple[Link, ...]
   dispatch_ahead: int
   lane_costs: tuple[tuple[Cost, ...], ...]
@@ -116,7 +119,9 @@ class Cluster:
       ConfigError: the steps of the run need more programs than it allows.
     """
     heads = self.costs[0].spec.num_kv_heads
-    limits = pass_limits(run, heads, lengths, self.pool_pages)
+    limits = pass_limits(
+        run, heads, lengths, self.pool_pages, self.staging_pages
+    )
     if mistake := too_few_programs(run.engine.max_programs, limits):
       raise ConfigError([mistake])
     alike = {
@@ -183,9 +188,13 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
   workers = [built[pool] for pool in worker_pools(run)]
   plan = run.strategy.transfer or WHOLE_REQUESTS
   priced = tuple(cost for cost, _, _ in workers)
+  sent_bytes = [_sent_page_bytes(run, plan, cost) for cost in priced]
+  if errors := list(too_small(run, sent_bytes)):
+    raise ConfigError(errors)
   return Cluster(
       costs=priced,
       pool_pages=tuple(pages for _, pages, _ in workers),
+      staging_pages=staging_pages(run, sent_bytes),
       links=tuple(link for _, _, link in workers),
       dispatch_ahead=run.engine.dispatch_ahead,
       lane_costs=_lane_costs(run, priced),
@@ -195,6 +204,14 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
       rounded=plan.payload == "int8",
       host_bytes_per_s=run.cluster.host_bytes_per_s,
   )
+
+
+def _sent_page_bytes(run: Run, plan: TransferPlan, cost: Cost) -> int:
+  """Of a page on its way, as the backend counts it."""
+  tokens = run.cluster.page_tokens
+  if plan.payload == "int8":
+    return tokens * cost.spec.kv_int8_bytes_per_token
+  return cost.transfer_bytes(tokens)
 
 
 def _lane_costs(

@@ -5,7 +5,7 @@ import pytest
 from pdjax import schema
 from pdjax.cli import watch
 from pdjax.cli.cell import LawBroken, check_laws
-from pdjax.cli.plant import plant_of, pool_pages_of
+from pdjax.cli.plant import plant_of, sizes_of
 from pdjax.reads import resolved
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
@@ -51,11 +51,10 @@ def test_a_lost_request_is_seen(served):
     check_laws(world, workload)
 
 
-def test_pool_pages_are_known_without_a_backend(served):
+def test_sizes_are_known_without_a_backend(served):
   run, workload, _, _, _ = served
-  assert list(pool_pages_of(run)) == list(
-      plant_of(run, workload, print).pool_pages
-  )
+  plant = plant_of(run, workload, print)
+  assert sizes_of(run) == (plant.pool_pages, plant.staging_pages)
 
 
 def test_a_simulated_plant_says_what_each_worker_has(served):

@@ -45,6 +45,9 @@ STEP_LIMIT_S = 0.0117
 """Of adaptive chunks: passed by some chunks of these clusters, kept by others.
 """
 
+TOKEN_BYTES = 2 * 32 * 32 * 128 * 2
+"""Of a cached token of llama-2-7b in bfloat16, on its way too."""
+
 BLOCK_TOKENS = 12
 """No multiple of a page, so some pages lie in two blocks."""
 
@@ -200,16 +203,29 @@ def configs(draw) -> Run:
     split = draw(st.sampled_from(["1C", "2C", "3C"]))
   else:
     split = draw(st.sampled_from(["1P1D", "2P1D", "1P2D", "2P2D", "1P3D"]))
+  page_tokens = draw(st.sampled_from([8, 16]))
   return run_config(
       kind,
       split,
       kv_tokens=draw(st.sampled_from([64, 128, 208, 400, 2000])),
-      page_tokens=draw(st.sampled_from([8, 16])),
+      page_tokens=page_tokens,
       reserve_pages=draw(st.sampled_from([0, 1, 3])),
       max_num_seqs=draw(st.sampled_from([2, 5, 64])),
       router=draw(st.sampled_from(ROUTERS)),
       prefix_cache=draw(st.booleans()),
+      transfer=None if kind in COLOCATED else _plan(draw, kind, page_tokens),
       **_drawn_of(draw, kind),
+  )
+
+
+def _plan(draw, kind: str, page_tokens: int) -> TransferPlan | None:
+  """That of the kind, half of the time with a budget of a few pages."""
+  pages = draw(st.sampled_from([None, None, 1, 3, 8]))
+  plan = AHEAD.get(kind)
+  if pages is None:
+    return plan
+  return dataclasses.replace(
+      plan or TransferPlan(), staging_bytes=pages * page_tokens * TOKEN_BYTES
   )
 
 
@@ -292,7 +308,8 @@ def beset(run: Run, hits: Faults, verify: bool = True) -> Run:
 
 
 def world_for(run: Run) -> World:
-  return world_of(run, cluster_of(run).pool_pages)
+  cluster = cluster_of(run)
+  return world_of(run, cluster.pool_pages, cluster.staging_pages)
 
 
 def serve_load(
@@ -300,7 +317,7 @@ def serve_load(
 ) -> tuple[Log, World]:
   """Serves a load on a fresh simulated cluster."""
   cluster = cluster_of(run)
-  world = world_of(run, cluster.pool_pages)
+  world = world_of(run, cluster.pool_pages, cluster.staging_pages)
   backend = cluster.backend(load.clients(), load.output_tokens)
   watch = watch or (lambda event, world: None)
   return serve(policy or policy_for(run), backend, world, watch), world

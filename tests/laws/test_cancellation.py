@@ -36,7 +36,7 @@ def test_given_up_in_every_state(state, kind):
     check_pools(event, world)
     give_up(event, world)
 
-  world = world_of(run, cluster.pool_pages)
+  world = world_of(run, cluster.pool_pages, cluster.staging_pages)
   log = serve(policy_for(case, PAUSE_PS), backend, world, watch)
   check_end(world, load)
   assert give_up.told
@@ -46,7 +46,7 @@ def test_given_up_in_every_state(state, kind):
   ended = {id: world.progress[id].state for id in give_up.told}
   assert set(ended.values()) <= {fate, State.FINISHED}
   assert list(ended.values()).count(fate) > 0
-  again = world_of(run, cluster.pool_pages)
+  again = world_of(run, cluster.pool_pages, cluster.staging_pages)
   result = replay(log, policy_for(case, PAUSE_PS), again)
   assert result.identical == result.commands, result.difference
 

@@ -48,10 +48,10 @@ def served(cell: Cell):
   cluster = cluster_of(run)
   plan = StrikesWhenSeen(cell, PACE)
   backend = cluster.backend(LOAD.clients(), LOAD.output_tokens, plan)
-  world = world_of(run, cluster.pool_pages)
+  world = world_of(run, cluster.pool_pages, cluster.staging_pages)
   log = serve(cell.policy(PACE), backend, world, check_pools)
   check_end(world, LOAD)
-  fresh = world_of(run, cluster.pool_pages)
+  fresh = world_of(run, cluster.pool_pages, cluster.staging_pages)
   result = replay(log, cell.policy(PACE), fresh)
   assert result.identical == result.commands, result.difference
   check_metrics(log, run)

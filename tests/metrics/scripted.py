@@ -121,7 +121,7 @@ def simulated(
   )
   workload = build(run.workload)
   cluster = cluster_of(run)
-  world = world_of(run, cluster.pool_pages)
+  world = world_of(run, cluster.pool_pages, cluster.staging_pages)
   backend = cluster.backend(workload.clients(), workload.output_tokens)
   return run, serve(policy_of(run), backend, world), world, workload
 

@@ -216,7 +216,7 @@ def test_only_full_pages_move_and_in_order(pages, reason):
     world.start(Preempt(0))
   with pytest.raises(IllegalCommand, match="in flight"):
     world.start(Release(0, D))
-  with pytest.raises(IllegalCommand, match="no step computes layers"):
+  with pytest.raises(IllegalCommand, match="no step that begins now"):
     world.start(Transfer(0, P, D, (2, 3), group_layers=4))
 
 

@@ -123,7 +123,7 @@ def test_it_says_that_passes_are_padded():
   assert "passes padded" in padded.profile
   assert padded.profile != cluster_of(run).profile
   (told,) = padded.provenance
-  buckets = plan(pass_limits(run, 8, [100], [128])[0], 24)
+  buckets = plan(pass_limits(run, 8, [100], [128], [None])[0], 24)
   assert told["padded_prompt_tokens"] == list(buckets.U)
   assert told["padded_sequences"] == list(buckets.B)
 
