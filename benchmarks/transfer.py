@@ -5,6 +5,9 @@
 One long prompt, alone, on 1P1D: what is exposed is what its answer waits for
 after the prefill. Against each schedule's own lower bound: all of the transfer
 for whole requests, 1/c of it for c chunks, 1/(L/k) for groups of k of L layers.
+With a staging budget of a quarter of the prompt the whole moves in quarters,
+one after the other: all of it, and little more. `staging` is what was at most
+on its way, off the source and not yet in the target's pages.
 `whole` is the time of all bytes on the link (bytes / bandwidth + latency).
 
 measured   model `small`, float32, on two CPU devices of this host that share
@@ -29,9 +32,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from pdjax import config, events
+from pdjax.dtypes import Dtypes
 from pdjax.engine import capacity
 from pdjax.engine.backend import EngineBackend
 from pdjax.metrics.requests import RequestTable, request_table
+from pdjax.models.sizes import spec_of
 from pdjax.request import Request
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
@@ -51,6 +56,8 @@ class Schedule:
   pieces: int
   """The last of so many equal pieces is exposed."""
   chunked: bool = False
+  staging_share: float | None = None
+  """Of the prompt's bytes: the staging budget."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +67,7 @@ class Exposed:
   whole_s: float
   exposed_s: list[float]
   hidden_s: float
+  staging_bytes: int
 
   @property
   def median_s(self) -> float:
@@ -70,6 +78,7 @@ def schedules(num_layers: int) -> list[Schedule]:
   plan = config.TransferPlan
   found = [
       Schedule("request", plan(), 1),
+      Schedule("request, 1/4 staged", plan(), 1, staging_share=0.25),
       Schedule("chunk", plan(granularity="chunk"), CHUNKS, chunked=True),
   ]
   for layers in (num_layers // 2, num_layers // 4):
@@ -82,7 +91,7 @@ def schedules(num_layers: int) -> list[Schedule]:
 
 def run_of(kind: str, schedule: Schedule, prompt_tokens: int) -> config.Run:
   simulated = kind == "simulated"
-  return config.Run(
+  run = config.Run(
       backend=config.Backend(kind="simulated" if simulated else "jax"),
       model=config.Model(
           preset="llama-3-8b" if simulated else "small",
@@ -97,6 +106,17 @@ def run_of(kind: str, schedule: Schedule, prompt_tokens: int) -> config.Run:
           chunk_size=prompt_tokens // CHUNKS if schedule.chunked else None,
           max_num_batched_tokens=prompt_tokens,
       ),
+  )
+  if schedule.staging_share is None:
+    return run
+  prompt_bytes = prompt_tokens * spec_of(run.model).kv_bytes_per_token(
+      Dtypes.all(run.model.dtype).kv_bytes
+  )
+  plan = dataclasses.replace(
+      schedule.plan, staging_bytes=round(schedule.staging_share * prompt_bytes)
+  )
+  return dataclasses.replace(
+      run, strategy=dataclasses.replace(run.strategy, transfer=plan)
   )
 
 
@@ -125,11 +145,11 @@ def served(kind: str, run: config.Run, repeats: int) -> Iterator[RequestTable]:
     yield request_table(serve(policy_of(run), backend, world))
     return
   prompts = [np.arange(prompt_tokens, dtype=np.int32) % 256]
-  pages = capacity.pool_pages_of(run)
+  sizes = capacity.pool_pages_of(run), capacity.staging_pages_of(run)
   with EngineBackend(run, load, prompts) as backend:
     for repeat in range(repeats + 1):
       backend.reset(load, prompts)
-      log = serve(policy_of(run), backend, world_of(run, pages))
+      log = serve(policy_of(run), backend, world_of(run, *sizes))
       assert not any(e.failure for e in log.of(events.TransferEnded))
       if repeat:
         yield request_table(log)
@@ -161,13 +181,15 @@ def exposed(
       statistics.median(
           float(table["hidden_transfer_ns"][0]) / 1e9 for table in tables
       ),
+      max(table.attribution.staging_peak_bytes for table in tables),
   )
 
 
 def print_table(flags: argparse.Namespace) -> None:
   print(
-      f"{'':10} {'schedule':18} {'whole ms':>9} {'bound ms':>9}"
-      f" {'exposed ms':>11} {'of bound':>9}  fastest to slowest"
+      f"{'':10} {'schedule':19} {'staging MB':>11} {'whole ms':>9}"
+      f" {'bound ms':>9} {'exposed ms':>11} {'of bound':>9}"
+      "  fastest to slowest"
   )
   for kind in flags.kinds.split(","):
     num_layers = {"simulated": 32, "measured": 4}[kind]
@@ -178,9 +200,10 @@ def print_table(flags: argparse.Namespace) -> None:
       bound_s = found.whole_s / schedule.pieces
       low, high = (x(found.exposed_s) / bound_s for x in (min, max))
       print(
-          f"{kind:10} {schedule.name:18} {found.whole_s * 1e3:9.1f}"
-          f" {bound_s * 1e3:9.2f} {found.median_s * 1e3:11.2f}"
-          f" {found.median_s / bound_s:9.3f}  {low:.3f} to {high:.3f}",
+          f"{kind:10} {schedule.name:19} {found.staging_bytes / 1e6:11.1f}"
+          f" {found.whole_s * 1e3:9.1f} {bound_s * 1e3:9.2f}"
+          f" {found.median_s * 1e3:11.2f} {found.median_s / bound_s:9.3f}"
+          f"  {low:.3f} to {high:.3f}",
           flush=True,
       )
 
