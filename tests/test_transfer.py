@@ -1,5 +1,6 @@
 """Checksums notice damage; the mover keeps order and reports its end."""
 
+import dataclasses
 import threading
 
 import jax
@@ -73,10 +74,11 @@ def test_shipments_arrive_in_order():
   for value in range(3):
     mover.ship(shipment(value, target, story, threading.Event()))
   mover.close()
-  assert story == [
-      entry for value in range(3)
-      for entry in (("gathered", value), ("sent", value, {target}))
-  ]
+  for what in ("gathered", "sent"):
+    assert [e[1] for e in story if e[0] == what] == [0, 1, 2]
+  for value in range(3):
+    gathered, sent = [e for e in story if e[1] == value]
+    assert gathered == ("gathered", value) and sent == ("sent", value, {target})
   assert not failures
 
 
@@ -87,7 +89,7 @@ def test_a_failed_put_is_told():
     failures.append(error)
     told.set()
 
-  def put(staging, sharding):
+  def put(stagings, shardings):
     raise OSError("no route")
 
   mover = transfer.Mover(failed, put)
@@ -95,3 +97,121 @@ def test_a_failed_put_is_told():
   assert told.wait(60)
   mover.close()
   assert [str(error) for error in failures] == ["no route"]
+
+
+class Held:
+  """A put that waits until it may go on, and keeps count of what it moves."""
+
+  def __init__(self):
+    self.begun, self.may = threading.Event(), threading.Event()
+    self.batches = []
+
+  def __call__(self, stagings, shardings):
+    self.batches.append([int(staging[0]) for staging in stagings])
+    self.begun.set()
+    assert self.may.wait(60)
+    return jax.device_put(stagings, shardings)
+
+
+def batches_of(*waiting, first=0):
+  """Has a put wait while others are queued behind its shipment.
+
+  Returns:
+    What went in each put, by value, and what was told, in order.
+  """
+  put, story, failures = Held(), [], []
+  mover = transfer.Mover(failures.append, put)
+  target, done = jax.devices()[1], threading.Event()
+  mover.ship(shipment(first, target, story, done))
+  assert put.begun.wait(60)
+  for value, track in waiting:
+    mover.ship(dataclasses.replace(
+        shipment(value, target, story, done), track=track
+    ))
+  put.may.set()
+  mover.close()
+  assert not failures
+  return put.batches, [entry[:2] for entry in story]
+
+
+def test_small_shipments_of_one_link_go_together():
+  batches, story = batches_of((1, "link"), (2, "link"), (3, "link"))
+  assert batches == [[0], [1, 2, 3]]
+  assert story[:2] == [("gathered", 0), ("sent", 0)]
+  assert story[2:] == [
+      (what, value) for what in ("gathered", "sent") for value in (1, 2, 3)
+  ]
+
+
+def test_other_links_keep_their_turn():
+  batches, _ = batches_of((1, "link"), (2, "other"), (3, "link"))
+  assert batches == [[0], [1], [2], [3]]
+
+
+@pytest.mark.parametrize(
+    ("most_bytes", "batches"),
+    [(24, [[0], [1, 2], [3, 4]]), (23, [[0], [1], [2], [3], [4]])],
+)
+def test_a_put_is_bounded(monkeypatch, most_bytes, batches):
+  """Each shipment has 12 bytes."""
+  monkeypatch.setattr(transfer, "BATCH_BYTES", most_bytes)
+  assert batches_of(*((i, "link") for i in range(1, 5)))[0] == batches
+
+
+class Late:
+  """A staging array that its source has not computed yet."""
+
+  nbytes, ready = 12, False
+
+  def is_ready(self):
+    return self.ready
+
+  def block_until_ready(self):
+    self.ready = True
+    return self
+
+  def __getitem__(self, at):
+    return 7
+
+
+def test_nobody_waits_for_what_is_not_ready():
+  put, done, failures = Held(), [], []
+  put.may.set()
+  mover = transfer.Mover(failures.append, lambda stagings, shardings: (
+      put.batches.append(len(stagings)) or stagings
+  ))
+  gate = threading.Event()
+
+  def ship(staging, sent=done.append):
+    mover.ship(transfer.Shipment(staging, None, lambda: None, sent))
+
+  ship(jnp.ones(3), lambda _: gate.wait(60))
+  ship(jnp.ones(3))
+  ship(Late())
+  ship(jnp.ones(3))
+  gate.set()
+  mover.close()
+  # The one that is late goes with what is ready by then.
+  assert not failures and len(done) == 3
+  assert put.batches in ([1, 1, 2], [2, 2])
+
+
+def test_one_failed_put_fails_what_is_in_it():
+  told, story, gate = [], [], threading.Event()
+
+  def put(stagings, shardings):
+    assert gate.wait(60)
+    if len(stagings) > 1:
+      raise OSError("no route")
+    return jax.device_put(stagings, shardings)
+
+  mover = transfer.Mover(told.append, put)
+  for value in range(3):
+    mover.ship(shipment(value, jax.devices()[1], story, threading.Event()))
+    if not value:
+      while not story:  # the first put has begun
+        threading.Event().wait(0.001)
+  gate.set()
+  mover.close()
+  assert [str(error) for error in told] == ["no route"]
+  assert [entry[:2] for entry in story if entry[0] == "sent"] == [("sent", 0)]

@@ -55,6 +55,29 @@ def test_pipelines_are_refused():
   assert line.startswith("cluster.pp: 2") and "simulated only" in line
 
 
+def staged(pages, payload="as_is"):
+  page_bytes = {"as_is": 4096, "int8": 1280}[payload]
+  plan = config.TransferPlan(
+      staging_bytes=round(pages * page_bytes), payload=payload
+  )
+  return run_of("1P1D", "disaggregated", plan=plan)
+
+
+@pytest.mark.parametrize("payload", ["as_is", "int8"])
+def test_no_staging_array_is_larger_than_the_budget(payload):
+  run = staged(5.5, payload)
+  assert capacity.staging_pages_of(run) == [5, 5]
+  for limit in capacity.limits_of(run, TINY, workload()):
+    assert limit.staging_M[-1] == 5
+  (line,) = errors_of(staged(0.5, payload))
+  assert line.startswith("strategy.transfer.staging_bytes:"), line
+  ample, free = (
+      capacity.limits_of(each, TINY, workload())
+      for each in (staged(500, payload), run_of("1P1D", "disaggregated"))
+  )
+  assert [x.staging_M for x in ample] == [x.staging_M for x in free]
+
+
 def test_a_pool_below_a_page():
   lines = errors_of(run_of("1C", kv_tokens=7))
   assert any("less than one page" in line for line in lines)

@@ -139,11 +139,12 @@ def test_pages_damaged_on_the_way_are_not_decoded(truth):
   """A failed transfer is reported and tried again; no token comes of it."""
   damaged = []
 
-  def put(staging, sharding):
+  def put(stagings, shardings):
     if armed and not damaged:
       damaged.append(True)
-      staging = staging.at[0, 0, 0, 0, 0, 0].add(1.0)
-    return jax.device_put(staging, sharding)
+      first, *others = stagings
+      stagings = (first.at[0, 0, 0, 0, 0, 0].add(1.0), *others)
+    return jax.device_put(stagings, shardings)
 
   armed = []
   run = run_of("1P1D", "disaggregated")
@@ -161,10 +162,10 @@ def test_pages_damaged_on_the_way_are_not_decoded(truth):
 def test_the_transfer_threads_exception_surfaces():
   armed = []
 
-  def put(staging, sharding):
+  def put(stagings, shardings):
     if armed:
       raise ConnectionError("cable pulled")
-    return jax.device_put(staging, sharding)
+    return jax.device_put(stagings, shardings)
 
   run = run_of("1P1D", "disaggregated")
   with engine_of(run, max_programs=5, put=put) as backend:
