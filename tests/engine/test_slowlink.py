@@ -4,8 +4,7 @@ import dataclasses
 
 import pytest
 
-from pdjax import config, events
-from pdjax.engine import capacity
+from pdjax import config, events, passlimits
 from pdjax.engine.slowlink import SlowLink, slow_link
 from tests.engine.engine_session import engine_of, run_of, serve_on
 
@@ -31,7 +30,7 @@ def test_pages_arrive_no_sooner_than_the_link_allows(monkeypatch):
   run = dataclasses.replace(
       run, cluster=dataclasses.replace(run.cluster, link=link)
   )
-  monkeypatch.setattr(capacity, "STAGING_RUNGS", 1)
+  monkeypatch.setattr(passlimits, "STAGING_RUNGS", 1)
   with engine_of(run, max_programs=4) as backend:
     log = serve_on(backend, run).log
     assert "slowed to 0.001 GB/s" in " ".join(backend.conditions["notes"])
