@@ -11,9 +11,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from pdjax import events
+from pdjax import events, passlimits
 from pdjax.config import Pool, TransferPlan
-from pdjax.engine import capacity
 from pdjax.engine.verify import verify_tokens
 from pdjax.request import Request
 from pdjax.workload.workload import Workload
@@ -44,7 +43,7 @@ def any_role(split, **settings):
 def small_engine(run):
   """With one size of staging arrays."""
   with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(capacity, "STAGING_RUNGS", 1)
+    patch.setattr(passlimits, "STAGING_RUNGS", 1)
     return engine_of(run, max_programs=9)
 
 
