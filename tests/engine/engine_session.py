@@ -131,7 +131,8 @@ def serve_on(
   backend.reset(load, said or prompts(len(load.requests)), sampling, plan)
 
   def fresh() -> tuple[Policy, World]:
-    return policy(run), world_of(run, capacity.pool_pages_of(run))
+    sizes = capacity.pool_pages_of(run), capacity.staging_pages_of(run)
+    return policy(run), world_of(run, *sizes)
 
   rule, world = fresh()
   log = serve(rule, backend, world, watch)
