@@ -22,8 +22,10 @@ def _form(request, monkeypatch):
   if request.param == "blocks of 8":
     monkeypatch.setattr(xla, "_DECODE_BLOCK_TOKENS", 8)
     monkeypatch.setattr(xla, "_PREFILL_BLOCK_TOKENS", 8)
+    monkeypatch.setattr(xla, "_STRETCH_TOKENS", 8)
+    monkeypatch.setattr(xla, "_STRETCHES", 2)
   if request.param == "accelerator":
-    monkeypatch.setattr(xla, "_each", lambda f, xs: jax.vmap(f)(xs))
+    monkeypatch.setattr(xla, "_each", lambda f, *xs: jax.vmap(f)(*xs))
 
 
 def _paged_decode(*arrays, **features):

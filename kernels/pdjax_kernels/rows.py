@@ -3,10 +3,17 @@
 A query is one row: a product with the keys reads each of them once and does
 little with it. So scores and outputs are sums of products, which XLA fuses and
 shares out among the cores, instead of matrix products, which would lay the keys
-out anew first. Context is read in blocks of pages with a running softmax in
-float32 (arXiv 2205.14135).
+out anew first.
 
-Dimension key: docs/notation.md. Here Y = pages of a block, S = their tokens.
+Contexts are cut into stretches of a few pages. Those that a query sees whole
+are listed, one sequence behind the other, and read so many at a time, whoever
+they belong to: nobody waits for a longer sequence, and nothing is masked. The
+stretches at the ends of what a query sees are read by themselves, with masks.
+What comes of each is put together as in a running softmax, in float32 (arXiv
+2205.14135).
+
+Dimension key: docs/notation.md. Here E = stretches read at a time, Y = pages
+of one, S = their tokens.
 """
 
 import functools
@@ -19,123 +26,142 @@ from pdjax_kernels import pages
 MASKED = -1e30
 """A finite score, so that a row with nothing to see makes no NaN."""
 
+Part = tuple[jax.Array, jax.Array, jax.Array]
+"""Of a softmax over part of a context, for each query: the best score, the sum
+of exp(score - best), and the values' sum weighted so."""
+
 
 def attend(
     q_BKGH: jax.Array,
     page_BM: jax.Array,
-    first_B: jax.Array,
+    first_B: jax.Array | None,
     length_B: jax.Array,
     kv_P2KCH: jax.Array,
     *,
     scale: float,
     soft_cap: float | None,
-    block_tokens: int,
+    stretch_tokens: int,
+    stretches: int,
 ) -> tuple[jax.Array, jax.Array]:
   """One query a sequence over its positions from first to length.
 
-  All sequences go as far as most of them have context; what lies beyond is
-  read for the longest quarter alone, so that an odd long one costs little.
+  Args:
+    first_B: None where all see their contexts from the beginning.
+    stretch_tokens: of one stretch, in whole pages.
+    stretches: that are read at a time.
 
   Returns:
     out_BKGH and lse_BKG, float32; zeros and -inf where there is nothing to
     see.
   """
   B, C = q_BKGH.shape[0], kv_P2KCH.shape[3]
-  Y = max(1, min(page_BM.shape[1], block_tokens // C))
+  Y = max(1, min(page_BM.shape[1], stretch_tokens // C))
   page_BM = jnp.pad(page_BM, ((0, 0), (0, -page_BM.shape[1] % Y)))
+  page_BMY = page_BM.reshape(B, -1, Y)
   q_BKGH = q_BKGH.astype(jnp.float32) * scale
-  block = functools.partial(
-      _block, kv_P2KCH, pages_a_block=Y, soft_cap=soft_cap
-  )
-  inputs = (q_BKGH, page_BM, first_B, length_B)
-  zeros_BKG = jnp.zeros(q_BKGH.shape[:3], jnp.float32)
-  state = (zeros_BKG + MASKED, zeros_BKG, jnp.zeros_like(q_BKGH))
-  # A sequence that sees nothing has no say in where to begin.
-  longest = jnp.max(length_B)
-  begin = jnp.min(jnp.where(first_B < length_B, first_B, longest))
-  begin, end = jnp.maximum(begin, 0) // (Y * C), -(-longest // (Y * C))
-  few = B // 4
-  if few:
-    order_B = jnp.argsort(-length_B)
-    common = -(-length_B[order_B[few]] // (Y * C))
-    state = _loop(block, inputs, begin, common, state)
-    own = order_B[:few]
-    part = jax.tree.map(lambda x: x[own], (inputs, state))
-    part = _loop(block, part[0], jnp.maximum(begin, common), end, part[1])
-    state = jax.tree.map(lambda x, y: x.at[own].set(y), state, part)
-  else:
-    state = _loop(block, inputs, begin, end, state)
-  return _result(*state)
+  read = functools.partial(_part, kv_P2KCH, soft_cap)
+
+  def pages_of(row_E, at_E):  # the end of a full context is past its table
+    return page_BMY.at[row_E, at_E].get(mode="clip")
+
+  def end(at_B):
+    seen_BS = _seen(at_B, first_B, length_B, Y * C)
+    return read(q_BKGH, pages_of(jnp.arange(B), at_B), seen_BS)
+
+  last_B = length_B // (Y * C)
+  done, whole_B = end(last_B), jnp.zeros_like(last_B)
+  if first_B is not None:
+    at_B = jnp.maximum(first_B, 0) // (Y * C)
+    row_B = jnp.where(at_B < last_B, jnp.arange(B), B)
+    done, whole_B = _with(done, row_B, end(at_B)), at_B + 1
+  upto_B = jnp.cumsum(jnp.maximum(last_B - whole_B, 0))
+
+  def some(i, done):
+    number_E = i * stretches + jnp.arange(stretches)
+    row_E = jnp.sum(upto_B <= number_E[:, None], axis=1)
+    own_E = jnp.minimum(row_E, B - 1)
+    page_EY = pages_of(own_E, last_B[own_E] - upto_B[own_E] + number_E)
+    return _with(done, row_E, read(q_BKGH[own_E], page_EY, None))
+
+  times = -(-upto_B[-1] // stretches)
+  return _result(*jax.lax.fori_loop(0, times, some, done))
 
 
-def _loop(block, inputs, begin, end, state):
-  return jax.lax.fori_loop(
-      begin, end, lambda i, state: block(i, inputs, state), state
-  )
+def _seen(
+    at_B: jax.Array, first_B: jax.Array | None, length_B: jax.Array, S: int
+) -> jax.Array:
+  """Which positions of their stretch the queries see: seen_BS."""
+  position_BS = at_B[:, None] * S + jnp.arange(S)
+  seen_BS = position_BS < length_B[:, None]
+  if first_B is None:
+    return seen_BS
+  return seen_BS & (first_B[:, None] <= position_BS)
 
 
-def _block(
-    kv_P2KCH: jax.Array, i, inputs, state, *, pages_a_block: int,
+def _part(
+    kv_P2KCH: jax.Array,
     soft_cap: float | None,
-):
-  """The running maximum, sum and output with block i of the contexts."""
-  q_BKGH, page_BM, first_B, length_B = inputs
-  C, Y = kv_P2KCH.shape[3], pages_a_block
-  page_BY = jax.lax.dynamic_slice_in_dim(page_BM, i * Y, Y, axis=1)
-  k_BKSH, v_BKSH = cells(kv_P2KCH, page_BY)
-  position_S = i * Y * C + jnp.arange(Y * C)
-  seen_BS = first_B[:, None] <= position_S
-  seen_BS &= position_S < length_B[:, None]
-  score_BKGS = jnp.sum(q_BKGH[:, :, :, None] * k_BKSH[:, :, None], axis=-1)
+    q_EKGH: jax.Array,
+    page_EY: jax.Array,
+    seen_ES: jax.Array | None,
+) -> Part:
+  """Of each query over one stretch, or what it sees of that."""
+  k_EKSH, v_EKSH = cells(kv_P2KCH, page_EY)
+  score_EKGS = jnp.sum(q_EKGH[:, :, :, None] * k_EKSH[:, :, None], axis=-1)
   if soft_cap is not None:
-    score_BKGS = soft_cap * jnp.tanh(score_BKGS / soft_cap)
-  score_BKGS = jnp.where(seen_BS[:, None, None], score_BKGS, MASKED)
-  v_BKSH = jnp.where(seen_BS[:, None, :, None], v_BKSH, 0)
-  return _added(state, score_BKGS, v_BKSH)
+    score_EKGS = soft_cap * jnp.tanh(score_EKGS / soft_cap)
+  if seen_ES is not None:
+    score_EKGS = jnp.where(seen_ES[:, None, None], score_EKGS, MASKED)
+    v_EKSH = jnp.where(seen_ES[:, None, :, None], v_EKSH, 0)
+  best_EKG = score_EKGS.max(-1)
+  weight_EKGS = jnp.exp(score_EKGS - best_EKG[..., None])
+  out_EKGH = jnp.sum(weight_EKGS[..., None] * v_EKSH[:, :, None], axis=3)
+  return best_EKG, weight_EKGS.sum(-1), out_EKGH
+
+
+def _with(done: Part, row_E: jax.Array, more: Part) -> Part:
+  """All rows, some of them with more parts; rows past the last are nobody's."""
+  best_BKG = done[0].at[row_E].max(more[0], mode="drop")
+  old_BKG = jnp.exp(done[0] - best_BKG)
+  own_EKG = best_BKG.at[row_E].get(mode="clip")
+  new_EKG = jnp.exp(more[0] - own_EKG)
+  sum_BKG = (done[1] * old_BKG).at[row_E].add(more[1] * new_EKG, mode="drop")
+  out_BKGH = (done[2] * old_BKG[..., None]).at[row_E].add(
+      more[2] * new_EKG[..., None], mode="drop"
+  )
+  return best_BKG, sum_BKG, out_BKGH
 
 
 def _result(
-    top_BKG: jax.Array, sum_BKG: jax.Array, out_BKGH: jax.Array
+    best_BKG: jax.Array, sum_BKG: jax.Array, out_BKGH: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
   lse_BKG = jnp.where(
-      top_BKG > 0.5 * MASKED, top_BKG + jnp.log(sum_BKG), -jnp.inf
+      best_BKG > 0.5 * MASKED, best_BKG + jnp.log(sum_BKG), -jnp.inf
   )
-  # An empty context leaves 0 / 0.
-  return out_BKGH / jnp.maximum(sum_BKG, 1e-30)[..., None], lse_BKG
-
-
-def _added(state, score_BKGS: jax.Array, v_BKSH: jax.Array):
-  top_BKG, sum_BKG, out_BKGH = state
-  new_BKG = jnp.maximum(top_BKG, score_BKGS.max(-1))
-  keep_BKG = jnp.exp(top_BKG - new_BKG)
-  weight_BKGS = jnp.exp(score_BKGS - new_BKG[..., None])
-  more_BKGH = jnp.sum(weight_BKGS[..., None] * v_BKSH[:, :, None], axis=3)
-  return (
-      new_BKG,
-      sum_BKG * keep_BKG + weight_BKGS.sum(-1),
-      out_BKGH * keep_BKG[..., None] + more_BKGH,
-  )
+  return out_BKGH / sum_BKG[..., None], lse_BKG
 
 
 def cells(
-    kv_P2KCH: jax.Array, page_BY: jax.Array
+    kv_P2KCH: jax.Array, page_EY: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-  """Keys and values of pages, float32, S = Y * C: k_BKSH, v_BKSH.
+  """Keys and values of pages, float32, S = Y * C: k_EKSH, v_EKSH.
 
-  As rows of a matrix with one row a page, side and head: on a CPU this is
-  twice as fast as a gather of whole pages and a transpose.
+  As rows of a matrix with one row a page, side and head. The list of rows is
+  flat: XLA's CPU compiler writes a gather's innermost axis out, and one as
+  short as a head is copied number by number, a whole row in vectors.
   """
   P, pair, K, C, W = kv_P2KCH.shape
-  B = page_BY.shape[0]
+  E, Y = page_EY.shape
   flat = kv_P2KCH.reshape(P * pair * K, C * W)
-  k_row_BKY = (
-      page_BY[:, None] * (pair * K) + jnp.arange(K, dtype=jnp.int32)[:, None]
+  k_row_EKY = (
+      page_EY[:, None] * (pair * K) + jnp.arange(K, dtype=jnp.int32)[:, None]
   )
 
-  def read(row_BKY):
-    return flat[row_BKY].astype(jnp.float32).reshape(B, K, -1, W)
+  def read(row_EKY):
+    row_X = row_EKY.reshape(-1)
+    return flat[row_X].astype(jnp.float32).reshape(E, K, Y * C, W)
 
   if pages.is_packed(kv_P2KCH):
-    k_BKSH, v_BKSH = jnp.split(read(k_row_BKY), 2, axis=-1)
-    return k_BKSH, v_BKSH
-  return read(k_row_BKY), read(k_row_BKY + K)
+    k_EKSH, v_EKSH = jnp.split(read(k_row_EKY), 2, axis=-1)
+    return k_EKSH, v_EKSH
+  return read(k_row_EKY), read(k_row_EKY + K)

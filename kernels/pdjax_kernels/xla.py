@@ -25,11 +25,10 @@ _DECODE_BLOCK_TOKENS = 256
 _PREFILL_BLOCK_TOKENS = 128
 """Context read at a time: few megabytes, which stay in a CPU's cache."""
 
-_DECODE_ROWS = 16
-_ROWS_BLOCK_TOKENS = 64
-"""On a CPU, sequences that are decoded together, and context of each that is
-read at a time: enough work for all cores in every operation. Sequences wait
-for the longest of their group, and contexts are rounded up to a block."""
+_STRETCH_TOKENS = 64
+_STRETCHES = 16
+"""On a CPU, contexts of decodes are read in such stretches, so many at a time:
+enough work for all cores in every operation, and little read in vain."""
 
 _QUERY_BLOCK = 128
 """Prompt tokens that attend together; rows of one request fill most blocks."""
@@ -84,27 +83,26 @@ def paged_decode(
   """See paged_decode/reference.py."""
   B, N, H = q_BNH.shape
   K = kv_P2KCH.shape[2]
+  windowed = first_B is not None or window is not None
   first_B = first_seen(length_B, first_B, window)
 
-  def alone(xs):
-    q_KGH, page_M, first, length = xs
+  def alone(q_KGH, page_M, first, length):
     seen_Q2 = jnp.full((N // K, 2), jnp.stack([first, length]))
     return _stream(
         q_KGH, seen_Q2, kv_P2KCH, page_M, scale, soft_cap,
         _DECODE_BLOCK_TOKENS,
     )
 
-  def together(xs):
-    q_BKGH, page_BM, first_B, length_B = xs
+  def together(q_BKGH, page_BM, first_B, length_B):
     return rows.attend(
-        q_BKGH, page_BM, first_B, length_B, kv_P2KCH, scale=scale,
-        soft_cap=soft_cap, block_tokens=_ROWS_BLOCK_TOKENS,
+        q_BKGH, page_BM, first_B if windowed else None, length_B, kv_P2KCH,
+        scale=scale, soft_cap=soft_cap, stretch_tokens=_STRETCH_TOKENS,
+        stretches=min(_STRETCHES, 4 * B),
     )
 
   q_BKGH = q_BNH.reshape(B, K, N // K, H)
   out_BKGH, lse_BKG = jax.lax.platform_dependent(
-      (q_BKGH, page_BM, first_B, length_B),
-      cpu=functools.partial(_in_groups, together, size=_DECODE_ROWS),
+      q_BKGH, page_BM, first_B, length_B, cpu=together,
       default=jax.vmap(alone),
   )
   out_BNH = out_BKGH.reshape(B, N, H).astype(q_BNH.dtype)
@@ -136,38 +134,34 @@ def chunk_prefill(
       lambda x: x.reshape(-1, block, *x.shape[1:]), (q_UNH, row_U, seen_U2)
   )
 
-  def attend(xs):
-    q_UNH, row_U, seen_U2 = xs
+  def attend(q_UNH, row_U, seen_U2):
     return _block_attention(
         q_UNH, row_U, seen_U2, kv_P2KCH, page_RM, scale, soft_cap
     )
 
-  out = _each(attend, blocks)
+  out = _each(attend, *blocks)
   out_UNH, lse_UN = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:U], out)
   return out_UNH, lse_UN
 
 
-def _in_groups(attend, xs, *, size: int):
-  """`attend` of so many rows at a time; the last group is filled with 0."""
-  rows = xs[0].shape[0]
-  if rows <= size:
-    return attend(xs)
-  pad = -rows % size
+def _each(attend, q_XUNH: jax.Array, *rest_XU: jax.Array):
+  """One after the other on a CPU, in whose cache they fit, else at once.
 
-  def grouped(x):
-    x = jnp.pad(x, ((0, pad), *[(0, 0)] * (x.ndim - 1)))
-    return x.reshape(-1, size, *x.shape[1:])
+  There an output takes its queries' place: `lax.map` would fill an array with
+  zeros first, once a layer.
+  """
 
-  out = jax.lax.map(attend, jax.tree.map(grouped, xs))
-  return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:rows], out)
+  def in_turn(q_XUNH, *rest_XU):
+    def one(x, done):
+      out_XUNH, lse_XUN = done
+      out_UNH, lse_UN = attend(out_XUNH[x], *(rest_U[x] for rest_U in rest_XU))
+      return out_XUNH.at[x].set(out_UNH), lse_XUN.at[x].set(lse_UN)
 
+    lse_XUN = jnp.zeros(q_XUNH.shape[:3], jnp.float32)
+    return jax.lax.fori_loop(0, q_XUNH.shape[0], one, (q_XUNH, lse_XUN))
 
-def _each(attend, xs):
-  """One after the other on a CPU, in whose cache they fit, else at once."""
   return jax.lax.platform_dependent(
-      xs,
-      cpu=lambda xs: jax.lax.map(attend, xs),
-      default=lambda xs: jax.vmap(attend)(xs),
+      q_XUNH, *rest_XU, cpu=in_turn, default=jax.vmap(attend)
   )
 
 

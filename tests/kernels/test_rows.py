@@ -1,4 +1,4 @@
-"""Decodes in groups, what XLA runs on a CPU, against the reference."""
+"""Decodes together, what XLA runs on a CPU, against the reference."""
 
 import numpy as np
 import pytest
@@ -20,10 +20,11 @@ MIXES = {
     "one": (LONG,),
     "one_long_among_short": (3, 1, LONG, 2, 0, 64, 65, 1),
     "all_alike": (70,) * 8,
-    "two_groups": (5,) * 9 + (LONG, 0, 1, 63, 64, 65, 128, 129, 2, 3, 127, 0),
+    "read_in_two_goes": (LONG,) * 12,
+    "every_end": (5,) * 9 + (LONG, 0, 1, 63, 64, 65, 128, 129, 2, 3, 127, 0),
     "nothing": (0,) * 5,
 }
-"""Lengths; blocks of context are 64 tokens, groups 16 rows."""
+"""Lengths; stretches of context are 64 tokens, of which 16 are read at once."""
 
 
 @pytest.mark.parametrize("features", [
