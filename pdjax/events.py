@@ -200,6 +200,8 @@ class Reserve:
   """Of these, those that come back from host memory."""
 
 
+LAST_PS = 2**63 - 1
+"""Of a log's clock, whose times are int64: 106 days."""
 UNTIL_INTERRUPTED = 2**31
 """Repeats of a decode run; the world lowers it to the first declared end."""
 

@@ -52,6 +52,9 @@ _SEED = Range(0, MAX_SEED)
 LIMIT_S = Range(0, MAX_SECONDS, above=True)
 """Of a latency that an SLO allows."""
 
+_PAUSE_S = Range(0, 10**6, above=True)
+"""Well within what a log can tell, 106 days."""
+
 RANGES: dict[str, Range] = {
     "backend.draw": _SEED,
     "model.seed": _SEED,
@@ -91,14 +94,14 @@ RANGES: dict[str, Range] = {
     "faults.events.down_s": Range(0, MAX_SECONDS),
     "faults.events.times": Range(1, 10**6),
     **{f"faults.{name}_share": Range(0, 1) for name in HARMS},
-    "faults.delay_s": LIMIT_S,
+    "faults.delay_s": _PAUSE_S,
     "faults.slow_factor": Range(1, 10**6, above=True),
     "faults.worker_up_s": Range(1e-6, MAX_SECONDS),
     "faults.worker_down_s": Range(1e-6, MAX_SECONDS),
     "faults.seed": _SEED,
     "faults.retries": Range(0, 1000),
-    "faults.backoff_s": Range(0, MAX_SECONDS),
-    "faults.wait_s": LIMIT_S,
+    "faults.backoff_s": Range(0, _PAUSE_S.high),
+    "faults.wait_s": _PAUSE_S,
     "sampling.temperature": Range(0, 100),
     "sampling.top_k": Range(0, 10**6),
     "sampling.top_p": Range(0, 1, above=True),

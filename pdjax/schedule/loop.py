@@ -8,7 +8,7 @@ The loop neither knows whether time is real nor what a step computes.
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from pdjax.events import Command, Event, Log, Wake, Woke
+from pdjax.events import LAST_PS, Command, Event, Log, Wake, Woke
 from pdjax.request import Progress
 from pdjax.schedule.decisions import END, asked, endless, fault, refused
 from pdjax.schedule.world import IllegalCommand, World
@@ -53,6 +53,10 @@ class Stalled(RuntimeError):
   """Requests are unfinished and nothing is pending. Names who waits."""
 
 
+class OutOfTime(RuntimeError):
+  """Something would happen later than a log can tell."""
+
+
 def serve(
     policy: Policy,
     backend: Backend,
@@ -66,6 +70,7 @@ def serve(
   Raises:
     Stalled: requests are left over and no event will ever come, or the policy
       only ever asks to be woken again.
+    OutOfTime: the run lasts longer than a log can tell.
     IllegalCommand: the policy asked for what the world does not allow.
     PolicyFault: the policy's own code failed.
   """
@@ -74,6 +79,10 @@ def serve(
   while world.unfinished or backend.arriving:
     if (event := backend.next_event()) is None:
       break
+    if event.at_ps > LAST_PS:
+      raise OutOfTime(
+          f"the run lasts longer than the 106 days of a log{_left(world)}"
+      )
     log.append(event.at_ps, event)
     world.apply(event)
     worked = _carry_out(policy, event, world, backend, log)

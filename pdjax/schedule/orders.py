@@ -265,6 +265,8 @@ def _relabel(world: World, command: ev.Relabel) -> None:
 def _wake(world: World, command: ev.Wake) -> None:
   if command.at_ps <= world.now_ps:
     raise _illegal(command, "not in the future")
+  if command.at_ps > ev.LAST_PS:
+    raise _illegal(command, "later than the 106 days of a log")
 
 
 def _live(world: World, command: ev.Command, request: int) -> Progress:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from pdjax.config import Faults
 from pdjax.events import (
+    LAST_PS,
   Command,
   Event,
   Fail,
@@ -36,7 +37,7 @@ class Recovery:
     self._rule = rule.recovery
     self._retries = rule.retries
     self._backoff_ps = round(rule.backoff_s * PS_PER_S)
-    self._wait_ps = round(rule.wait_s * PS_PER_S)
+    self._wait_ps = max(1, round(rule.wait_s * PS_PER_S))
     self._answered: dict[int, int] = {}
     """Faults of each request that have been."""
     self._not_before_ps: dict[int, int] = {}
@@ -74,9 +75,13 @@ class Recovery:
     elif self._rule == "recompute" and progress.id in world.handoffs:
       yield Restart(progress.id)
     elif self._backoff_ps:
-      pause_ps = self._backoff_ps << progress.failed_transfers - 1
-      self._not_before_ps[progress.id] = world.now_ps + pause_ps
-      yield Wake(world.now_ps + pause_ps)
+      until_ps = world.now_ps
+      until_ps += self._backoff_ps << progress.failed_transfers - 1
+      if until_ps > LAST_PS:
+        yield Fail(progress.id, f"{why}; no log is as long as its next pause")
+        return
+      self._not_before_ps[progress.id] = until_ps
+      yield Wake(until_ps)
 
   def _judge(self, progress: Progress, reason: str) -> Iterator[Command]:
     """Fails a request that is not to be recovered, or not again."""

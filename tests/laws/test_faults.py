@@ -7,10 +7,17 @@ import pytest
 from hypothesis import given, settings
 
 from pdjax.config import Fault, Faults, roles_of
-from pdjax.events import Displaced, Fail, Restart, WorkerLost
+from pdjax.events import (
+  Displaced,
+  Fail,
+  Restart,
+  TransferEnded,
+  WorkerLost,
+)
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.requests import table_of
 from pdjax.metrics.summary import summarize
+from pdjax.schedule.loop import OutOfTime
 from pdjax.schedule.policies import Composed
 from pdjax.schedule.replay import replay
 from pdjax.schedule.setup import placement_of, rule_of
@@ -101,3 +108,35 @@ def test_nobody_waits_for_ever_for_workers_that_stay_away(kind, roles):
   failed = {command.reason for command in log.of(Fail)}
   assert bool(failed) == bool(lost)
   assert all("0.3 s" in reason for reason in failed)
+
+
+def test_nobody_waits_no_time_for_a_worker():
+  lost = (Fault(kind="worker_lost", worker=1, at_s=0.02),)
+  hits = Faults(events=lost, wait_s=1e-300)
+  run = dataclasses.replace(run_config("disaggregated", None), faults=hits)
+  load = load_of(*((i * 9000, 30, 20) for i in range(8)))
+  log, world = serve_load(run, load)
+  check_end(world, load)
+  assert log.of(Fail)
+
+
+def test_pauses_that_double_end_with_the_log():
+  hits = Faults(drop_share=1.0, retries=1000, backoff_s=1.0)
+  run = dataclasses.replace(run_config("disaggregated", None), faults=hits)
+  load = load_of((0, 30, 20))
+  log, world = serve_load(run, load)
+  check_end(world, load)
+  (failed,) = log.of(Fail)
+  assert "no log is as long as its next pause" in failed.reason
+  assert 15 < len(log.of(TransferEnded)) < 30
+
+
+def test_a_run_beyond_any_log_ends_in_a_line():
+  slow = Faults(slow_share=1.0, slow_factor=1e6)
+  run = dataclasses.replace(run_config("disaggregated", None), faults=slow)
+  link = dataclasses.replace(run.cluster.link, bandwidth_bytes_per_s=1e6)
+  cluster = dataclasses.replace(run.cluster, link=link)
+  with pytest.raises(OutOfTime, match="106 days of a log, 1 requests unfin"):
+    serve_load(
+        dataclasses.replace(run, cluster=cluster), load_of((0, 100, 20))
+    )

@@ -219,6 +219,7 @@ def test_admission_keeps_a_reserve_but_not_for_the_only_request():
         (Release(0, 0), "no reservation"),
         (Reject(0, "x"), "already routed"),
         (Wake(0), "not in the future"),
+        (Wake(2**63), "later than the 106 days of a log"),
     ],
 )
 def test_what_is_not_allowed_is_refused_and_changes_nothing(command, reason):
