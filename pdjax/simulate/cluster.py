@@ -189,8 +189,8 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
   plan = run.strategy.transfer or WHOLE_REQUESTS
   priced = tuple(cost for cost, _, _ in workers)
   sent_bytes = [_sent_page_bytes(run, plan, cost) for cost in priced]
-  if errors := list(too_small(run, sent_bytes)):
-    raise ConfigError(errors)
+  if mistakes := list(too_small(run, sent_bytes)):
+    raise ConfigError(mistakes)
   return Cluster(
       costs=priced,
       pool_pages=tuple(pages for _, pages, _ in workers),

@@ -50,7 +50,7 @@ def outcome(run, load, change=lambda rule: rule, cost=COST):
   )
   rule, joins = rule_of(run, step_costs_of(run))
   policy = Composed(placement_of(run), change(rule), joins)
-  world = world_of(run, cluster.pool_pages)
+  world = world_of(run, cluster.pool_pages, cluster.staging_pages)
   log = serve(policy, backend, world)
   fates = {
       p.id: (p.state, p.preemptions, p.recomputed_tokens)
