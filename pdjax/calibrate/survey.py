@@ -43,35 +43,37 @@ def survey(
 
 def light(load: Load, request_s: float, number: int = 0) -> Load:
   """Arrivals at random, of requests that take `request_s` each when alone."""
-  lengths = _lengths(load)
+  prompt, output = _lengths(load)
   return build(
       Workload(
-          arrival="poisson", rate=BUSY_SHARE / request_s,
-          num_requests=2 * SIZES, seed=1000 * number, **lengths,
+          arrival="poisson", rate=BUSY_SHARE / request_s, prompt=prompt,
+          output=output, num_requests=2 * SIZES, seed=1000 * number,
       )
   )
 
 
 def _loop(load: Load, users: int, number: int) -> Load:
+  prompt, output = _lengths(load)
   return build(
       Workload(
-          arrival="closed", concurrency=users,
+          arrival="closed", concurrency=users, prompt=prompt, output=output,
           num_requests=max(2 * SIZES, ROUNDS * users),
-          seed=1000 * number + users, **_lengths(load),
+          seed=1000 * number + users,
       )
   )
 
 
-def _lengths(load: Load) -> dict[str, Lengths]:
+def _lengths(load: Load) -> tuple[Lengths, Lengths]:
+  """Of prompts and of answers, up to those of the longest request."""
   pairs = [
       (request.prompt_tokens, output)
       for request, output in zip(load.requests, load.output_tokens, strict=True)
   ]
-  prompt_tokens, output_tokens = max(pairs, key=sum)
-  return {
-      "prompt": Lengths(kind="empirical", values=_spread(prompt_tokens)),
-      "output": Lengths(kind="empirical", values=_spread(output_tokens)),
-  }
+  prompt, output = (
+      Lengths(kind="empirical", values=_spread(longest))
+      for longest in max(pairs, key=sum)
+  )
+  return prompt, output
 
 
 def _spread(longest: int) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ workers are, and what is left of a pass is rounded up once a change.
 Units: `_ps` integer picoseconds.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -22,6 +23,8 @@ from pdjax.events import (
     Event,
     Step,
     StepEnded,
+    TransferEnded,
+    TransferProgressed,
     WorkerLost,
 )
 from pdjax.schedule.cost import StepShape
@@ -29,6 +32,7 @@ from pdjax.schedule.world import World
 from pdjax.segments import Segment, elapsed_ps, first_steps, steps_within
 from pdjax.simulate.backend import SimulatedBackend, shape_of
 from pdjax.simulate.fittedcost import FittedCost
+from pdjax.simulate.flight import Flight
 from pdjax.simulate.lane import Lane, LaneRun, lengthened
 
 _LAST = len(EVENTS)
@@ -40,6 +44,18 @@ class _Turn:
 
 
 _TURN = cast(Any, _Turn())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Wait:
+  """A transfer whose pages are copied when some steps of a run are over."""
+
+  run: LaneRun
+  steps: int
+  event: TransferProgressed | TransferEnded
+  """What comes of it, when it is to by the prices so far."""
+  number: int | None
+  """Of that in what is pending; another means that it is no longer awaited."""
 
 
 class SharedBackend(SimulatedBackend):
@@ -56,6 +72,10 @@ class SharedBackend(SimulatedBackend):
     self._priced_for = [1] * len(fitted)
     """Busy workers that the price of a worker's run counts with."""
     self._turn_ps = -1
+    self._copied: tuple[LaneRun, int] | None = None
+    """What the last copy waits for: steps of a run."""
+    self._waits: dict[int, _Wait] = {}
+    """By transfer."""
 
   def start(self, command: Command, world: World) -> None:
     super().start(command, world)
@@ -100,6 +120,7 @@ class SharedBackend(SimulatedBackend):
     self._priced_for[worker] = busy
     if before == after:
       return
+    old = run.segments
     if run.stages is None:
       run.segments = priced_anew(run, now_ps, before, after)
     elif now_ps <= run.started_ps:
@@ -108,6 +129,38 @@ class SharedBackend(SimulatedBackend):
       return
     run.ends_ps = run.boundary_ps(run.steps)
     self._expect_end(lane)
+    self._move_copies(run, old)
+
+  # Copies between steps. -----------------------------------------------------
+
+  def _copy(self, worker: int, copy_ps: int) -> int:
+    over_ps = super()._copy(worker, copy_ps)
+    run = self._lanes[worker][0].run
+    self._copied = (run, run.copies_after) if run else None
+    return over_ps
+
+  def _await(
+      self, flight: Flight, event: TransferProgressed | TransferEnded
+  ) -> None:
+    super()._await(flight, event)
+    if self._copied and event.at_ps > self._now[0]:
+      wait = _Wait(*self._copied, event, flight.awaited)
+      self._waits[event.transfer] = wait
+    self._copied = None
+
+  def _move_copies(self, run: LaneRun, old: tuple[Segment, ...]) -> None:
+    """Copies that follow steps which now end at another time."""
+    for number, wait in list(self._waits.items()):
+      flight = self._transfers.get(number)
+      if flight is None or flight.awaited != wait.number:
+        del self._waits[number]
+      elif wait.run is run:
+        moved_ps = (
+            elapsed_ps(run.segments, wait.steps) - elapsed_ps(old, wait.steps)
+        )
+        at_ps = wait.event.at_ps + moved_ps
+        self._copied = (run, wait.steps)
+        self._await(flight, dataclasses.replace(wait.event, at_ps=at_ps))
 
   def _price_stages(self, run: LaneRun, plain_ps: int) -> None:
     """Of a step whose pages leave it layer by layer, as it begins."""
@@ -152,7 +205,8 @@ def priced_anew(
     if steps > done:
       tail = lengthened(tail, steps - done - 1, later_ps)
   whole = Segment(1, copy_ps + work_ps)
-  return (*first_steps(run.segments, done), whole, *tail)
+  over = first_steps(run.segments, done) if done else ()
+  return (*over, whole, *tail)
 
 
 def _rest(segments: tuple[Segment, ...], steps: int) -> tuple[Segment, ...]:

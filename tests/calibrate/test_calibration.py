@@ -90,6 +90,8 @@ def test_the_simulator_takes_a_file_and_says_so(file):
   assert cost.provenance["kind"] == "calibrated"
   assert "steps left out" in cost.provenance["accuracy"]
   assert cost.provenance["steps_extrapolated"] == 1
+  lost = cost.provenance["lost_to_a_busy_neighbour"]
+  assert lost == {"prompt": 0.0, "decode": 0.0}
 
 
 def test_a_file_of_another_model_or_format_is_refused(file, tmp_path):

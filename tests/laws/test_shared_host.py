@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from pdjax.events import Step, StepEnded
+from pdjax.events import Step, StepEnded, TransferEnded, TransferProgressed
+from pdjax.faults import plan_of
+from pdjax.request import ENDED
 from pdjax.schedule.loop import serve
 from pdjax.schedule.policies import Composed
 from pdjax.schedule.setup import placement_of, rule_of, world_of
+from pdjax.segments import elapsed_ps
+from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.cluster import cluster_of
 from pdjax.simulate.fittedcost import FittedCost
 from pdjax.simulate.hostshare import SharedBackend
@@ -18,7 +22,9 @@ from pdjax.simulate.sharing import Sharing
 from pdjax.simulate.stepcosts import step_costs_of
 from tests.calibrate.test_calibration import made
 from tests.laws.cluster import (
+  beset,
   configs,
+  faults,
   load_of,
   loads,
   run_config,
@@ -41,12 +47,21 @@ COST = FittedCost(
 )
 
 
-def outcome(run, load, change=lambda rule: rule, cost=COST):
+def shared(cost):
+  """A backend of workers on one host."""
+  return lambda *args, **settings: SharedBackend(
+      *args, fitted=[cost] * len(args[2]), **settings
+  )
+
+
+def outcome(
+    run, load, change=lambda rule: rule, cost=COST, backend_of=None
+):
   cluster = cluster_of(run)
-  count = len(cluster.costs)
-  backend = SharedBackend(
-      load.clients(), load.output_tokens, [cost] * count, cluster.links,
-      fitted=[cost] * count, tells_beginnings=True, num_layers=32,
+  backend = (backend_of or shared(cost))(
+      load.clients(), load.output_tokens, [cost] * len(cluster.costs),
+      cluster.links, tells_beginnings=True, num_layers=32,
+      plan=plan_of(run.faults, len(cluster.costs)),
   )
   rule, joins = rule_of(run, step_costs_of(run))
   policy = Composed(placement_of(run), change(rule), joins)
@@ -63,13 +78,40 @@ def one_lane(run):
   return run.strategy.kind != "lanes"
 
 
+def without_cache(run):
+  strategy = dataclasses.replace(run.strategy, prefix_cache=False)
+  return dataclasses.replace(run, strategy=strategy)
+
+
 @settings(max_examples=120, deadline=None)
-@given(configs().filter(one_lane), loads())
+@given(configs().filter(one_lane).map(without_cache), loads())
 def test_runs_equal_single_steps(run, load):
   by_runs = outcome(run, load)
   by_steps = outcome(run, load, SingleSteps)
   assert by_runs[:2] == by_steps[:2]
   assert len(by_runs[2].of(Step)) <= len(by_steps[2].of(Step))
+
+
+@settings(max_examples=60, deadline=None)
+@given(configs().filter(one_lane), loads(), faults())
+def test_who_loses_nothing_to_others_might_as_well_be_alone(run, load, hits):
+  """Also while workers are lost and transfers fail."""
+  run, alone = beset(run, hits), dataclasses.replace(COST, sharing=Sharing())
+  plain, on_one_host = (
+      outcome(run, load, cost=alone, backend_of=backend_of)
+      for backend_of in (SimulatedBackend, None)
+  )
+  assert list(plain[2]) == list(on_one_host[2])
+
+
+@settings(max_examples=60, deadline=None)
+@given(configs().filter(one_lane), loads(), faults())
+def test_workers_of_a_host_are_lost_and_come_back(run, load, hits):
+  """Everyone meets an end, and it is the same end each time."""
+  run = beset(run, hits)
+  first, second = outcome(run, load), outcome(run, load)
+  assert list(first[2]) == list(second[2])
+  assert all(state in ENDED for state, *_ in first[1].values())
 
 
 def test_a_run_pays_once_for_beginning():
@@ -99,6 +141,29 @@ def test_a_prefill_half_of_which_is_beside_another_by_hand():
   assert ends("2C", load, cost) == [(0, 0, 160 * ms), (1, 40 * ms, 200 * ms)]
   alone = dataclasses.replace(cost, sharing=Sharing())
   assert ends("2C", load, alone) == [(0, 0, 100 * ms), (1, 40 * ms, 140 * ms)]
+
+
+def test_pages_are_copied_when_the_step_before_them_is_over():
+  """Also where that step got longer after they had arrived."""
+  cost = dataclasses.replace(COST, scatter_fixed_ps=5 * 10**8)
+  run = run_config("disaggregated", kv_tokens=2000)
+  rows = ((i * 17_000, 10 + 17 * i % 50, 30 + i) for i in range(12))
+  _, _, log = outcome(run, load_of(*rows), cost=cost)
+  boundaries_ps = {
+      end.started_ps + elapsed_ps(end.segments, step + 1)
+      for end in log.of(StepEnded) if end.worker for step in range(end.steps)
+  }
+  sent_ps = {
+      one.transfer: one.at_ps for one in log.of(TransferProgressed)
+      if one.stage == "sent"
+  }
+  begins_ps, waited = set(boundaries_ps), 0
+  for one in log.of(TransferEnded):
+    began_ps = one.at_ps - cost.scatter_ps(one.moved_bytes)
+    assert began_ps == sent_ps[one.transfer] or began_ps in begins_ps
+    waited += began_ps != sent_ps[one.transfer]
+    begins_ps.add(one.at_ps)  # for who waits in line
+  assert waited > 3
 
 
 def test_who_is_never_beside_another_takes_the_time_of_one_alone():

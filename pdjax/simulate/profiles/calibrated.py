@@ -102,6 +102,7 @@ class CalibratedCost(ProfiledCost):
         "kind": "calibrated",
         "accuracy": self._calibration.accuracy,
         "copies": "calibrated",
+        "lost_to_a_busy_neighbour": dataclasses.asdict(self.fitted.sharing),
     }
 
   def transfer_bytes(self, tokens: int) -> int:
