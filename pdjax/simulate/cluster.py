@@ -6,7 +6,7 @@ shapes it has priced.
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pdjax import memory
 from pdjax.buckets import plan
@@ -183,6 +183,7 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
       built[pool] = (cost, pages, _link(run, pool, cost.chip, cost.scalars))
     except ConfigError as error:
       errors |= dict.fromkeys(error.errors)
+  errors = errors or dict.fromkeys(_more_than_all_layers(run))
   if errors:
     raise ConfigError(list(errors))
   workers = [built[pool] for pool in worker_pools(run)]
@@ -212,6 +213,17 @@ def _sent_page_bytes(run: Run, plan: TransferPlan, cost: Cost) -> int:
   if plan.payload == "int8":
     return tokens * cost.spec.kv_int8_bytes_per_token
   return cost.transfer_bytes(tokens)
+
+
+def _more_than_all_layers(run: Run) -> Iterator[str]:
+  """A line if pages are to move in groups of more layers than there are."""
+  group, spec = run.strategy.transfer, spec_of(run.model)
+  layers = group.group_layers if group else None
+  if layers and layers > spec.num_layers:
+    yield (
+        f"strategy.transfer.layers: {layers} is more than the"
+        f" {spec.num_layers} layers of {spec.name}"
+    )
 
 
 def _lane_costs(

@@ -92,6 +92,19 @@ def test_no_chip_and_no_such_precision():
     cluster_of(run)
 
 
+def test_no_group_has_more_layers_than_the_model():
+  def run_of(layers):
+    plan = config.TransferPlan(granularity="layers", layers=layers)
+    return make_run(
+        "disaggregated", "1P1D", strategy={"transfer": plan}
+    )
+
+  spec = cluster_of(run_of(1)).costs[0].spec
+  assert cluster_of(run_of(spec.num_layers))
+  with pytest.raises(ConfigError, match="layers: 33 is more than the 32 lay"):
+    cluster_of(run_of(33))
+
+
 def test_simulating_imports_no_jax():
   code = "import sys, pdjax.simulate.cluster; sys.exit('jax' in sys.modules)"
   subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
