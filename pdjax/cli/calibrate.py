@@ -56,13 +56,13 @@ def _main(arguments: Sequence[str]) -> int:
   if flags.config is None:
     errors.append("--config: say which, as in --config=quickstart")
   out = output_of("out", said.value("out") or "calibration.json", errors)
-  engines = _engines(flags, errors)
-  if errors or not engines or out is None:
+  cells = engines(flags, errors)
+  if errors or not cells or out is None:
     raise ConfigError(list(dict.fromkeys(errors)))
-  return _calibrate(engines, out)
+  return _calibrate(cells, out)
 
 
-def _engines(flags: experiment_flags.Flags, errors: list[str]) -> list[Any]:
+def engines(flags: experiment_flags.Flags, errors: list[str]) -> list[Any]:
   """The first measured cell of each strategy and split, of one model."""
   from pdjax.cli import aot_plan
 
@@ -73,31 +73,31 @@ def _engines(flags: experiment_flags.Flags, errors: list[str]) -> list[Any]:
         "--config: no cell of it is measured (backend.kind='jax'); only an"
         " engine can be calibrated"
     )
-  engines: list[tuple[Any, Any]] = []
+  first: list[tuple[Any, Any]] = []
   for cell in measured:
-    run, known = cell.run, [engine for engine, _ in engines]
+    run, known = cell.run, [engine for engine, _ in first]
     engine = (run.cluster, run.strategy, run.engine)
     alike = run.model == measured[0].run.model
     if alike and run.cluster.tp == measured[0].run.cluster.tp:
-      engines += [(engine, cell)] if engine not in known else []
-  return [cell for _, cell in engines]
+      first += [(engine, cell)] if engine not in known else []
+  return [cell for _, cell in first]
 
 
-def _calibrate(engines: Sequence[Any], out: Path) -> int:
+def _calibrate(cells: Sequence[Any], out: Path) -> int:
   """Surveys one engine after another and shows what came of it."""
   from pdjax.calibrate import surveyed
   from pdjax.cli import calibrating_report
   from pdjax.sweep import jsonfile
 
   found = []
-  for cell in engines:
+  for cell in cells:
     print(f"surveys the engine of {cell.label}")
     one = _survey(cell)
     if isinstance(one, str):
       print(f"not calibrated: {one}")
       return FAILED
     found.append(one)
-  fitted = surveyed.together(found, [cell.label for cell in engines])
+  fitted = surveyed.together(found, [cell.label for cell in cells])
   jsonfile.write(out, fitted)
   print("\n".join(calibrating_report.lines(fitted)))
   print(f"written: {out}")

@@ -86,7 +86,7 @@ def _surveyed(
   steps: list[StepSeen] = []
   transfers: list[TransferSeen] = []
   sizes = plant.pool_pages, plant.staging_pages
-  for counts, name, some in _loads(load, _most_users(run)):
+  for counts, name, some in loads_of_survey(load, _most_users(run)):
     engine.reset(some, token_ids(some, None, vocab, 0))
     with uncollected():
       log = serve(policy_for(run), engine, world_of(run, *sizes))
@@ -99,7 +99,7 @@ def _surveyed(
   return steps, transfers
 
 
-def _loads(
+def loads_of_survey(
     load: Workload, most_users: int
 ) -> Iterator[tuple[bool, str, Workload]]:
   """(whether it counts, what it is, load): a warm-up, then whole rounds."""

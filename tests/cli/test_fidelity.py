@@ -6,14 +6,20 @@ import json
 import pytest
 
 from pdjax.calibrate.fidelity import Compared
+from pdjax.cli import arguments as arguments_module
 from pdjax.cli import (
   calibrate,
+  calibrating,
   calibrating_report,
   fidelity,
   fidelity_page,
   fidelity_report,
 )
+from pdjax.cli import flags as experiment_flags
+from pdjax.cli.compiled import finest, paddings_of
 from pdjax.cli.fidelity_runs import Fidelity, Found
+from pdjax.config import Workload
+from pdjax.workload.build import build
 from tests.calibrate.test_calibration import made
 
 
@@ -85,6 +91,50 @@ def test_help_names_the_flags(capsys):
   for main in (calibrate.main, fidelity.main):
     status, out, _ = said(capsys, main, "--help")
     assert status == 0 and "Exit status" in out
+
+
+def engines_of(*arguments):
+  said = arguments_module.read(
+      ["--config=engine_fidelity", *arguments], calibrate.GRAMMAR
+  )
+  flags, errors = experiment_flags.beside(said)
+  return [cell.label for cell in calibrate.engines(flags, errors)], errors
+
+
+def test_each_strategy_and_split_is_surveyed_once():
+  """Not each rate, nor each repeat."""
+  labels, errors = engines_of()
+  assert not errors and len(labels) == 3
+  assert {label.split(" rate")[0] for label in labels} == {
+      "2C continuous", "2C chunked", "1P1D"
+  }
+  (label,), _ = engines_of("--only=case=2C chunked")
+  assert label.startswith("2C chunked")
+
+
+def test_passes_are_padded_as_their_own_worker_compiles_them():
+  said = arguments_module.read(
+      ["--config=engine_fidelity", "--only=case=1P1D"], calibrate.GRAMMAR
+  )
+  cells = calibrate.engines(experiment_flags.beside(said)[0], [])
+  prefills, decodes = paddings = paddings_of(cells[0].run)
+  assert prefills.prompt_tokens != decodes.prompt_tokens
+  assert len(prefills.prompt_tokens) > len(decodes.prompt_tokens)
+  assert finest(paddings).prompt_tokens == prefills.prompt_tokens
+
+
+def test_a_survey_warms_up_and_makes_a_round_at_least(monkeypatch):
+  monkeypatch.setattr(calibrating, "SURVEY_S", 0.0)
+  load = build(Workload(num_requests=4, rate=1.0))
+  found = [
+      (counts, name)
+      for counts, name, _ in calibrating.loads_of_survey(load, most_users=4)
+  ]
+  assert found == [
+      (False, "warm-up of 4 users"), (True, "round 1, 1 users"),
+      (True, "round 1, 2 users"), (True, "round 1, 4 users"),
+      (True, "round 1, with pauses"),
+  ]
 
 
 def test_a_calibration_in_words():
