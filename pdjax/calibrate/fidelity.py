@@ -71,7 +71,6 @@ def simulate_again(
       costs,
       [link] * workers,
       fitted=costs,
-      tells_beginnings=True,
       dispatch_ahead=run.engine.dispatch_ahead,
       plan=plan_of(run.faults, workers),
       verify=bool(run.strategy.transfer and run.strategy.transfer.verify),

@@ -82,7 +82,6 @@ class SimulatedBackend:
       links: Sequence[Link],
       *,
       dispatch_ahead: int = 0,
-      tells_beginnings: bool = False,
       lane_costs: Sequence[Sequence[StepCost]] | None = None,
       plan: FaultPlan | None = None,
       verify: bool = False,
@@ -92,8 +91,7 @@ class SimulatedBackend:
   ):
     """`output_tokens` are true answer lengths by request id; `costs` and
     `links` are by worker, `lane_costs` by worker and lane; without them each
-    worker has one lane. Costs that charge for beginning a run want to be told
-    of beginnings. `verify` finds damaged pages. `sent_token_bytes` are
+    worker has one lane. `verify` finds damaged pages. `sent_token_bytes` are
     of a cached token on its way from each worker; None: as it is kept. The
     model has `num_layers`. Pages in host memory come back at
     `host_bytes_per_s`."""
@@ -101,7 +99,7 @@ class SimulatedBackend:
     self._truth = output_tokens
     self._costs = costs
     self._links = Links(dict(enumerate(links)))
-    self._ahead, self._tells_beginnings = dispatch_ahead, tells_beginnings
+    self._ahead = dispatch_ahead
     self._lane_costs = lane_costs or [[cost] for cost in costs]
     self._lanes = [
         [Lane(lane_subject(worker, lane)) for lane in range(len(each))]
@@ -181,10 +179,9 @@ class SimulatedBackend:
     if started.prompts:
       makers = _completed(started) + makers
       requests = tuple([progress.id for progress in makers])
-    begins = self._tells_beginnings and lane.begins(command, self._now[0])
     lane.run = LaneRun(
-        command, max(self._now[0], lane.free_ps),
-        cost.step(shape_of(started, begins)), command.repeats, requests,
+        command, max(self._now[0], lane.free_ps), cost.step(shape_of(started)),
+        command.repeats, requests,
         [truth[p.id] - p.generated_tokens for p in makers], self._ahead,
     )
     self._expect_end(lane)
@@ -477,7 +474,7 @@ def _completed(run: Run) -> list[Progress]:
 
 def shape_of(run: Run, begins: bool = False) -> StepShape:
   """What a run computes as it starts; a decode attends to its cache and its
-  own token. Whether it `begins` the lane knows."""
+  own token. Whether it `begins`, who has seen what was before knows."""
   prefill = ()
   if run.prompts:
     prefill = tuple([

@@ -148,9 +148,7 @@ class Cluster:
     calibrated = [c.fitted for c in self.costs if isinstance(c, CalibratedCost)]
     kind = SimulatedBackend
     if len(calibrated) == len(self.costs):
-      kind = functools.partial(
-          SharedBackend, fitted=calibrated, tells_beginnings=True
-      )
+      kind = functools.partial(SharedBackend, fitted=calibrated)
     return kind(
         clients, output_tokens, self.costs, self.links,
         dispatch_ahead=self.dispatch_ahead, lane_costs=self.lane_costs,

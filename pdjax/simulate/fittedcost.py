@@ -77,7 +77,7 @@ class FittedCost:
     counts = features(shape, self.padding)
     first_ps = max(1, sum(map(operator.mul, prices, counts)))
     slope_ps = shape.decode_seqs * prices[_CONTEXT]
-    if not (shape.begins and shape.repeats > 1):
+    if shape.repeats == 1 or not (shape.begins and prices[_BEGIN]):
       return (Segment(shape.repeats, first_ps, slope_ps),)
     second_ps = max(1, first_ps - prices[_BEGIN] + slope_ps)
     return (

@@ -1,9 +1,10 @@
-"""The simulated backend of workers that share one host.
+"""The simulated backend of workers whose costs were measured, on one host.
 
-How long a pass takes depends on how many workers are busy, and that changes
-while it runs. At such a change the work that is left of a pass is priced anew:
-a pass that is half done is half done at either price. Passes not begun take the
-new price whole.
+A decode run that begins pays for beginning: the lane was not at those very
+decodes up to this instant. How long a pass takes depends on how many workers
+are busy, and that changes while it runs. At such a change the work that is left
+of a pass is priced anew: a pass that is half done is half done at either price.
+Passes not begun take the new price whole.
 
 Who is busy is asked when everything of an instant has happened, so a lane that
 ends a step and begins the next at once was never idle, and a run of r steps is
@@ -14,7 +15,7 @@ Units: `_ps` integer picoseconds.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from pdjax.events import (
@@ -63,6 +64,8 @@ class SharedBackend(SimulatedBackend):
 
   Args:
     fitted: by worker, what prices its steps; the backend's costs may wrap it.
+
+  The backend prices a run as one that goes on, alone; it is priced again here.
   """
 
   def __init__(self, *args, fitted: Sequence[FittedCost], **settings):
@@ -71,6 +74,12 @@ class SharedBackend(SimulatedBackend):
     self._shapes: list[StepShape] = [StepShape()] * len(fitted)
     self._priced_for = [1] * len(fitted)
     """Busy workers that the price of a worker's run counts with."""
+    self._steps: list[Step | None] = [None] * len(fitted)
+    """By worker, the last that was begun, ..."""
+    self._ended_ps = [-1] * len(fitted)
+    """... and when one was over."""
+    self._copies: list[dict[int, int]] = [{} for _ in fitted]
+    """Of a worker's run: time of copies, by the steps that they follow."""
     self._turn_ps = -1
     self._copied: tuple[LaneRun, int] | None = None
     """What the last copy waits for: steps of a run."""
@@ -80,13 +89,30 @@ class SharedBackend(SimulatedBackend):
   def start(self, command: Command, world: World) -> None:
     super().start(command, world)
     if isinstance(command, Step):
-      worker = command.worker
-      run = world.workers[worker].runs[command.lane]
-      assert run is not None
-      begins = self._lanes[worker][0].begins(command, self._now[0])
-      self._shapes[worker] = shape_of(run, begins)
-      self._priced_for[worker] = 1
+      started = world.workers[command.worker].runs[command.lane]
+      assert started is not None
+      shape = shape_of(started, self._begins(command))
+      self._price(command.worker, shape)
+      self._steps[command.worker] = command
       self._expect_turn()
+
+  def _begins(self, step: Step) -> bool:
+    """Whether it is not what its worker did up to now: the same, alone."""
+    last = self._steps[step.worker]
+    if last is None or step.prefill or last.prefill:
+      return True
+    same = last.decode == step.decode
+    return not same or self._ended_ps[step.worker] != self._now[0]
+
+  def _price(self, worker: int, shape: StepShape) -> None:
+    (lane,) = self._lanes[worker]
+    assert lane.run is not None
+    self._shapes[worker], self._priced_for[worker] = shape, 1
+    self._copies[worker] = {}
+    if shape.begins and not shape.prefill:
+      lane.run.segments = self._fitted[worker].step(shape)
+      lane.run.grant(lane.run.granted)
+      self._expect_end(lane)
 
   def next_event(self) -> Event | None:
     event: Any = super().next_event()
@@ -94,7 +120,11 @@ class SharedBackend(SimulatedBackend):
       self._turn_ps = -1
       self._price_anew()
       event = super().next_event()
-    if isinstance(event, (StepEnded, WorkerLost)):
+    if isinstance(event, StepEnded):
+      self._ended_ps[event.worker] = event.at_ps
+      self._expect_turn()
+    elif isinstance(event, WorkerLost):
+      self._steps[event.worker] = None
       self._expect_turn()
     return event
 
@@ -122,7 +152,8 @@ class SharedBackend(SimulatedBackend):
       return
     old = run.segments
     if run.stages is None:
-      run.segments = priced_anew(run, now_ps, before, after)
+      copies = self._copies[worker]
+      run.segments = priced_anew(run, copies, now_ps, before, after)
     elif now_ps <= run.started_ps:
       self._price_stages(run, after[0].first_ps)
     else:  # its layers keep the price that the step began with
@@ -135,8 +166,11 @@ class SharedBackend(SimulatedBackend):
 
   def _copy(self, worker: int, copy_ps: int) -> int:
     over_ps = super()._copy(worker, copy_ps)
-    run = self._lanes[worker][0].run
-    self._copied = (run, run.copies_after) if run else None
+    run, self._copied = self._lanes[worker][0].run, None
+    if run is not None:
+      self._copied = run, run.copies_after
+      copies = self._copies[worker]
+      copies[run.copies_after] = copies.get(run.copies_after, 0) + copy_ps
     return over_ps
 
   def _await(
@@ -176,6 +210,7 @@ class SharedBackend(SimulatedBackend):
 
 def priced_anew(
     run: LaneRun,
+    copies: Mapping[int, int],
     now_ps: int,
     before: tuple[Segment, ...],
     after: tuple[Segment, ...],
@@ -184,6 +219,7 @@ def priced_anew(
 
   Args:
     run: with segments as they were until now, copies included.
+    copies: time of copies of pages, by the steps of it that they follow.
     now_ps: when the price changes.
     before: of all its passes at the old price, without copies.
     after: the same at the new price.
@@ -192,7 +228,6 @@ def priced_anew(
   left = _rest(run.segments, done)
   if not left:
     return run.segments
-  copies = run.copied or {}
   begins_ps = run.started_ps + elapsed_ps(run.segments, done)
   ends_ps, copy_ps = begins_ps + left[0].first_ps, copies.get(done, 0)
   old_ps, new_ps = (_rest(each, done)[0].first_ps for each in (before, after))

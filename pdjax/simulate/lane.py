@@ -34,8 +34,6 @@ class LaneRun:
   copies_after: int = 0
   """The steps that the last copies follow, and the time of these copies."""
   copies_ps: int = 0
-  copied: dict[int, int] | None = None
-  """All copies so far: their time, by the steps that they follow."""
   stages: Stages | None = None
   """Of its only step, if pages leave it layer by layer."""
   steps: int = dataclasses.field(init=False)
@@ -94,8 +92,6 @@ class LaneRun:
       self.copies_after, self.copies_ps = after, 0
     begins_ps = self.boundary_ps(after) + self.copies_ps
     self.copies_ps += copy_ps
-    self.copied = self.copied or {}
-    self.copied[after] = self.copied.get(after, 0) + copy_ps
     self.segments = lengthened(self.segments, after, copy_ps)
     if after < self.steps:
       self.ends_ps += copy_ps
@@ -131,8 +127,6 @@ class Lane:
   """When that is."""
   free_ps: int = 0
   """While no run is on: when the last work is over."""
-  last: LaneRun | None = None
-  """The run that ended last."""
 
   def copy(self, now_ps: int, boundary_passed: bool, copy_ps: int) -> int:
     """Takes a copy of pages on; returns when it is over."""
@@ -145,23 +139,13 @@ class Lane:
   def clear(self) -> None:
     """The run is over."""
     assert self.run is not None
-    self.last = self.run
     self.free_ps = self.run.over_ps
     self.run = self.awaited = None
-
-  def begins(self, step: Step, now_ps: int) -> bool:
-    """Whether decodes were not what the lane did up to now: the same, alone."""
-    last = self.last
-    if last is None or step.prefill:
-      return True
-    before = last.step
-    same = before.decode == step.decode and not before.prefill
-    return not same or last.ends_ps != now_ps
 
   def forget(self) -> None:
     """Whatever was to be done will not be."""
     self.free_ps = 0
-    self.run = self.awaited = self.last = None
+    self.run = self.awaited = None
 
 
 def lengthened(

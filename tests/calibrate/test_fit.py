@@ -20,7 +20,6 @@ from pdjax.schedule.cost import StepShape
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.segments import elapsed_ps
-from pdjax.simulate.backend import SimulatedBackend
 from pdjax.simulate.fittedcost import FittedCost, Padding, features
 from pdjax.simulate.hostshare import SharedBackend
 from pdjax.simulate.links import Link
@@ -115,9 +114,9 @@ def test_a_log_of_known_prices_is_observed_and_served_again_exactly(kind):
   load = load_of(*((i * 9000, 20 + 11 * i, 5 + i) for i in range(10)))
   workers = 2 if kind == "disaggregated" else 1
   pages = [250] * workers
-  backend = SimulatedBackend(
+  backend = SharedBackend(
       Open(load.requests), load.output_tokens, [TRUE] * workers,
-      [LINK] * workers, tells_beginnings=True,
+      [LINK] * workers, fitted=[TRUE] * workers,
   )
   log = serve(policy_of(run), backend, world_of(run, pages))
   seen = observe(log, policy_of(run), world_of(run, pages))
@@ -158,7 +157,7 @@ def shared_log(cost, run, workers):
   load, pages = mixed_load(), [250] * workers
   backend = SharedBackend(
       Open(load.requests), load.output_tokens, [cost] * workers,
-      [LINK] * workers, fitted=[cost] * workers, tells_beginnings=True,
+      [LINK] * workers, fitted=[cost] * workers,
   )
   log = serve(policy_of(run), backend, world_of(run, pages))
   return observe(log, policy_of(run), world_of(run, pages)).steps
@@ -195,9 +194,8 @@ def test_a_pass_begins_when_the_simulator_would_begin_it():
   command."""
   run = run_config("continuous", kv_tokens=2000)
   load, pages = load_of((1000, 20, 9)), [250]
-  backend = SimulatedBackend(
-      Open(load.requests), load.output_tokens, [TRUE], [LINK],
-      tells_beginnings=True,
+  backend = SharedBackend(
+      Open(load.requests), load.output_tokens, [TRUE], [LINK], fitted=[TRUE],
   )
   log = serve(policy_of(run), backend, world_of(run, pages))
   late_ps, late = 70_000_000, Log()

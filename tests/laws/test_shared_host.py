@@ -20,7 +20,7 @@ from pdjax.simulate.fittedcost import FittedCost
 from pdjax.simulate.hostshare import SharedBackend
 from pdjax.simulate.sharing import Sharing
 from pdjax.simulate.stepcosts import step_costs_of
-from tests.calibrate.test_calibration import made
+from tests.calibrate.test_calibration import MADE_BY, made
 from tests.laws.cluster import (
   beset,
   configs,
@@ -60,7 +60,7 @@ def outcome(
   cluster = cluster_of(run)
   backend = (backend_of or shared(cost))(
       load.clients(), load.output_tokens, [cost] * len(cluster.costs),
-      cluster.links, tells_beginnings=True, num_layers=32,
+      cluster.links, num_layers=32,
       plan=plan_of(run.faults, len(cluster.costs)),
   )
   rule, joins = rule_of(run, step_costs_of(run))
@@ -96,7 +96,9 @@ def test_runs_equal_single_steps(run, load):
 @given(configs().filter(one_lane), loads(), faults())
 def test_who_loses_nothing_to_others_might_as_well_be_alone(run, load, hits):
   """Also while workers are lost and transfers fail."""
-  run, alone = beset(run, hits), dataclasses.replace(COST, sharing=Sharing())
+  run, alone = beset(run, hits), dataclasses.replace(
+      COST, sharing=Sharing(), begin_ps=0
+  )
   plain, on_one_host = (
       outcome(run, load, cost=alone, backend_of=backend_of)
       for backend_of in (SimulatedBackend, None)
@@ -177,7 +179,8 @@ def test_a_calibrated_cluster_is_one_host(tmp_path):
   path = tmp_path / "mine.json"
   slowest_ps = []
   for share in (0.0, 0.9):
-    tree = made(model="llama-2-7b") | {
+    by = MADE_BY | {"dtype": "bfloat16"}
+    tree = made(model="llama-2-7b", made_by=by) | {
         "sharing": {"prompt": share, "decode": share}
     }
     path.write_text(json.dumps(tree))
