@@ -9,6 +9,7 @@ from pdjax.engine import capacity
 from pdjax.engine.agreement import Agreement, compare_answers
 from pdjax.engine.backend import EngineBackend
 from pdjax.engine.verify import verify_tokens
+from pdjax.metrics.requests import request_table
 from pdjax.request import Request
 from pdjax.schedule.loop import Policy, serve
 from pdjax.schedule.replay import replay
@@ -140,9 +141,11 @@ def serve_on(
   assert not world.unfinished
   for worker in world.workers:
     worker.pool.check([])
+    assert not worker.staged_pages
   replayed = replay(log, *fresh())
   assert replayed.identical == replayed.commands > 0, replayed.difference
   _check_times(served)
+  _check_staging(run, served)
   return served
 
 
@@ -152,6 +155,14 @@ def check_tokens(backend: EngineBackend, load: Workload) -> Agreement:
   assert agreement.holds
   assert agreement.checked == sum(map(len, backend.tokens.values()))
   return agreement
+
+
+def _check_staging(run: config.Run, served: Served) -> None:
+  """No worker had more on its way than its budget."""
+  plan = run.strategy.transfer
+  if plan and plan.staging_bytes is not None:
+    found = request_table(served.log).attribution
+    assert found.staging_peak_bytes <= plan.staging_bytes
 
 
 def _check_times(served: Served) -> None:

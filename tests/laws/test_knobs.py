@@ -115,6 +115,7 @@ HANDED_OFF = [
     ),
     ("disaggregated", "strategy.transfer", TransferPlan(payload="int8")),
     ("disaggregated", "strategy.transfer", TransferPlan(direction="push")),
+    ("disaggregated", "strategy.transfer", TransferPlan(staging_bytes=2**23)),
     *(
         ("disaggregated", "strategy.transfer",
          TransferPlan(granularity="layers", layers=layers))
