@@ -96,8 +96,12 @@ def output_of(flag: str, text: str | None, errors: list[str]) -> Path | None:
   if not text:
     return None
   path = Path(text)
-  if path.is_dir() or not path.absolute().parent.is_dir():
+  if path.is_dir():
+    errors.append(f"--{flag}={text}: is a folder; name a file in it")
+  elif not path.absolute().parent.is_dir():
     errors.append(f"--{flag}={text}: cannot be written: no such folder")
+  elif path.exists() and not path.is_file():
+    errors.append(f"--{flag}={text}: is no plain file")
   elif path.exists() and not os.access(path, os.W_OK):
     errors.append(f"--{flag}={text}: may not be written to")
   elif not path.exists() and (reason := temporary.refusal(path)):

@@ -79,6 +79,8 @@ def test_a_folder_without_a_run_is_named(capsys, tmp_path):
         (("--config=llama70b_h100",), "no cell of it is measured"),
         (("--config=quikstart",), "did you mean"),
         (("--config=quickstart", "--out=/no/such/x.json"), "no such folder"),
+        (("--config=quickstart", "--out=/"), "--out=/: is a folder"),
+        (("--config=quickstart", "--out=/dev/null"), "is no plain file"),
         (("--config=quickstart", "--out=a", "--out=b"), "given twice"),
     ],
 )

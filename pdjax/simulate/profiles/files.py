@@ -10,8 +10,9 @@ import json
 from pathlib import Path
 
 from pdjax import inputfile
-from pdjax.config import ConfigError
+from pdjax.config import NAMED_COSTS, ConfigError
 from pdjax.dtypes import Dtypes
+from pdjax.fieldtypes import nearest
 from pdjax.simulate.costs import AnalyticalCost
 from pdjax.simulate.profiles import calibrated, distserve, splitwise
 from pdjax.simulate.profiles.calibrated import CalibratedCost, Calibration
@@ -82,6 +83,8 @@ def _read(
     path: Path, field: str = _FIELD
 ) -> dict[tuple[str, int], StepTimes] | Calibration:
   if reason := inputfile.refusal(str(path)):
+    if field == _FIELD and (close := nearest(str(path), NAMED_COSTS)):
+      reason += f"; did you mean {close!r}?"
     raise _refused(str(path), reason, field)
   what = (
       "neither a calibration, nor a profile of DistServe (JSON) or of"

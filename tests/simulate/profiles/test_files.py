@@ -56,6 +56,11 @@ def test_other_conditions_are_refused(path, change, reason):
   assert line == f"backend.costs: {path}: {reason}"
 
 
+def test_a_misspelt_name_is_no_file():
+  with pytest.raises(ConfigError, match="no such file.*mean 'fitted'"):
+    cluster_of(run_with("fited"))
+
+
 @pytest.mark.parametrize(
     "text, reason",
     [
