@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pdjax import schema, tracks
+from pdjax.cli.crowd import Crowd
 from pdjax.cli.plant import Plant, plant_of
 from pdjax.cli.uncollected import uncollected
 from pdjax.cli.watch import Watch
@@ -70,13 +71,15 @@ def run_cell(
   try:
     world = world_of(run, plant.pool_pages, plant.staging_pages)
     watch = Watch(len(workload.requests), progress)
+    crowd = Crowd() if run.backend.kind == "jax" else None
     with uncollected():
       log = serve(policy_for(run), plant.backend, world, watch)
+    others = crowd.share() if crowd else None
     check_laws(world, workload)
     made_by = provenance(
         started=started_at, folder=folder, devices=plant.devices
     )
-    _write(run, workload, plant, log, folder)
+    _write(run, workload, plant, log, folder, others)
     if traced:
       plant.profile(folder, len(log.of(StepEnded)))
     jsonfile.write(
@@ -110,7 +113,12 @@ def check_laws(world: World, workload: Workload) -> None:
 
 
 def _write(
-    run: Run, workload: Workload, plant: Plant, log: Log, folder: Path
+    run: Run,
+    workload: Workload,
+    plant: Plant,
+    log: Log,
+    folder: Path,
+    others_share: float | None,
 ) -> None:
   from pdjax.cli.utilised import utilised
   from pdjax.eventfile import write_log
@@ -138,6 +146,7 @@ def _write(
   facts = dataclasses.replace(
       facts,
       pages_leaked=0,
+      others_core_share=others_share,
       load_ended=workload.window and len(table) == len(workload.requests),
       answers_cut=_answers_cut(run, workload, table),
       prefix_reuse_share=describe(workload)["prefix_reuse_share"],

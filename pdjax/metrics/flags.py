@@ -24,6 +24,9 @@ DRAIN_SHARE = 0.1
 EXTRAPOLATED_SHARE = 0.01
 """Prices are said to be extrapolated when more of the steps are."""
 
+OTHERS_SHARE = 0.1
+"""A measured run was not alone when others took more of its cores' time."""
+
 RATE_SHARE = 0.1
 """A window's offered rate may differ from the configured one by this share."""
 
@@ -37,7 +40,7 @@ this share of the median TTFT."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Facts:
-  """What only the backend knows; None where it does not say."""
+  """What no log knows; None where it does not apply."""
 
   padded_token_fraction: float | None = None
   pages_leaked: int | None = None
@@ -61,6 +64,9 @@ class Facts:
   """Of all chips together, likewise."""
   answers_cut: int | None = None
   """Measured answers that ended at `max_tokens`, before their true length."""
+  others_core_share: float | None = None
+  """Of the time of the cores that a measured run may use, what other programs
+  took while it served."""
   prefix_reuse_share: float | None = None
   """Share of prompt tokens that a prefix cache without limits would hold."""
 
@@ -162,6 +168,11 @@ def _from_facts(facts: Facts, measured: bool) -> list[str]:
     lines.append(f"{facts.compiles_in_window} compiles in the window")
   if facts.load_ended:
     lines.append("arrivals ended before the measured requests did")
+  if (facts.others_core_share or 0) > OTHERS_SHARE:
+    lines.append(
+        f"not alone: other programs took {facts.others_core_share:.0%} of the"
+        " time of its cores"
+    )
   if measured and not facts.tokens_verified:
     lines.append("tokens not verified")
   return lines

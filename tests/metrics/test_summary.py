@@ -112,7 +112,7 @@ def test_sample_and_ignored_reuse_are_flagged():
 def test_facts_are_copied_and_flagged():
   facts = Facts(
       padded_token_fraction=0.25, pages_leaked=2, compiles_in_window=1,
-      tokens_differing=3, tokens_unscored=4,
+      tokens_differing=3, tokens_unscored=4, others_core_share=0.34,
   )
   run = config.Run(backend=config.Backend(kind="jax"))
   summary = summarize(
@@ -124,6 +124,7 @@ def test_facts_are_copied_and_flagged():
   for flag in (
       "3 verified tokens differ", "2 pages leaked", "1 compiles in the window",
       "not a number in the logits of 4 tokens",
+      "not alone: other programs took 34% of the time of its cores",
   ):
     assert flag in summary["flags"]
   assert "tokens not verified" in summary["flags"]
