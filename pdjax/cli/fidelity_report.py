@@ -8,19 +8,23 @@ from typing import Any
 import numpy as np
 
 from pdjax.calibrate.fidelity import Compared
+from pdjax.cli.fidelity_choice import Choice
 from pdjax.cli.fidelity_runs import Fidelity, Found
 from pdjax.metrics.percentiles import needed
 from pdjax.sweep import jsonfile
 
 
 def lines(found: Fidelity) -> Iterator[str]:
-  """A table a run, then the decision among the runs."""
+  """A table a run, then the choices among the runs."""
   yield f"prices: {found.prices}"
   for one in found.runs:
     yield from _of_run(one)
   if len(found.runs) > 1:
     yield ""
-    yield from _decision(found)
+    for choice in found.choices:
+      yield from _decision(choice)
+    if not found.choices:
+      yield "no two designs ran under one contract: no choice to judge"
 
 
 def _of_run(one: Found) -> Iterator[str]:
@@ -59,13 +63,15 @@ def _error(figure: Compared | None) -> str:
   return "-" if figure is None else f"{figure.error:+.1%}"
 
 
-def _decision(found: Fidelity) -> Iterator[str]:
-  tau, lost = found.rank_correlation, found.lost_by_choice
+def _decision(choice: Choice) -> Iterator[str]:
+  tau, lost = choice.rank_correlation, choice.lost
   yield (
-      f"decision among {len(found.runs)} designs by goodput: rank correlation"
+      f"choice among {len(choice.designs)} designs under one contract, by"
+      " goodput: rank correlation"
       f" {'needs three designs' if tau is None else f'{tau:.2f}'}, goodput lost"
       f" by the simulator's choice {'-' if lost is None else f'{lost:.1%}'}"
   )
+  yield f"  {', '.join(choice.designs)}"
 
 
 def write(found: Fidelity, folder: Path) -> list[Path]:
@@ -79,8 +85,14 @@ def write(found: Fidelity, folder: Path) -> list[Path]:
 def _plain(found: Fidelity) -> dict[str, Any]:
   return {
       "prices": found.prices,
-      "rank_correlation": found.rank_correlation,
-      "goodput_lost_by_choice": found.lost_by_choice,
+      "choices": [
+          {
+              "designs": list(choice.designs),
+              "rank_correlation": choice.rank_correlation,
+              "goodput_lost": choice.lost,
+          }
+          for choice in found.choices
+      ],
       "runs": [
           {
               "label": one.label,

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from pdjax import schema
-from pdjax.calibrate import fidelity
 from pdjax.calibrate.fidelity import Compared, compare, simulate_again
 from pdjax.calibrate.fit import fit_cost, fit_link, priced_ps, step_errors
 from pdjax.calibrate.observe import Observer, StepSeen, observe
 from pdjax.cli.compiled import paddings_of
+from pdjax.cli.fidelity_choice import Choice, Design, choices
 from pdjax.cli.plant import sizes_of
 from pdjax.cli.replay import runs_in
 from pdjax.config import ConfigError, Run
@@ -110,13 +110,11 @@ class Found:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Fidelity:
-  """All runs, and the decision among them."""
+  """All runs, and the choices among them."""
 
   prices: str
   runs: list[Found]
-  rank_correlation: float | None
-  """Of designs by goodput: Kendall's tau-b."""
-  lost_by_choice: float | None
+  choices: list[Choice]
 
 
 def read(folders: Iterable[Path]) -> list[Measured]:
@@ -186,18 +184,22 @@ def compared(
   known = {path: files.calibration(path, _FLAG) for path in calibrations}
   firsts = [one for one in runs if not one.repeat] or list(runs)
   found = [_found(one, runs, _of_model(one, known)) for one in firsts]
-  goodputs = [one.rates.get("request_goodput", (0.0, 0.0)) for one in found]
-  measured, simulated = ([pair[i] for pair in goodputs] for i in (0, 1))
   return Fidelity(
       prices="; ".join(
           f"{Path(path).name}: {each.accuracy}" for path, each in known.items()
       ) or "fitted to every second step of each run itself",
       runs=found,
-      rank_correlation=fidelity.rank_correlation(measured, simulated),
-      lost_by_choice=(
-          fidelity.lost_by_choice(measured, simulated)
-          if len(found) > 1 else None
-      ),
+      choices=list(choices(map(_design, firsts, found))),
+  )
+
+
+def _design(one: Measured, found: Found) -> Design:
+  measured, simulated = found.rates.get("request_goodput", (0.0, 0.0))
+  return Design(
+      label=found.label,
+      conditions=jsonfile.read(one.folder / "conditions.json"),
+      measured=measured,
+      simulated=simulated,
   )
 
 

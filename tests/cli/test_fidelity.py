@@ -17,6 +17,7 @@ from pdjax.cli import (
 )
 from pdjax.cli import flags as experiment_flags
 from pdjax.cli.compiled import finest, paddings_of
+from pdjax.cli.fidelity_choice import Choice
 from pdjax.cli.fidelity_runs import Fidelity, Found
 from pdjax.config import Workload
 from pdjax.workload.build import build
@@ -156,7 +157,9 @@ def _found():
         {"request_goodput": (goodput, simulated)}, np.array([0.1, -0.1, 0.3]),
     )
 
-  return Fidelity("fitted", [run("a", 2.0, 1.0), run("b", 1.0, 3.0)], None, 0.5)
+  choice = Choice(designs=("a", "b"), rank_correlation=None, lost=0.5)
+  runs = [run("a", 2.0, 1.0), run("b", 1.0, 3.0)]
+  return Fidelity("fitted", runs, [choice])
 
 
 def test_a_fidelity_report(found):
@@ -165,6 +168,8 @@ def test_a_fidelity_report(found):
   assert "n<300" in text
   assert "goodput lost by the simulator's choice 50.0%" in text
   assert "needs three designs" in text
+  alone = dataclasses.replace(found, choices=[])
+  assert list(fidelity_report.lines(alone))[-1].startswith("no two designs ran")
 
 
 def test_a_page_judges_by_targets(found):
