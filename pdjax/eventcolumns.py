@@ -10,6 +10,7 @@ Units: `_ps` integer picoseconds, `_tokens` tokens.
 
 import collections
 import dataclasses
+import functools
 import itertools
 import operator
 import typing
@@ -68,10 +69,11 @@ def _nested(
   """Tuples of items, each part of an item a list; all parts alike long."""
 
   def split(values: Sequence[Any]) -> Iterator[Ragged]:
-    lengths = _whole([*map(len, values)])
+    lengths = np.fromiter(map(len, values), np.int64, len(values))
     items = list(itertools.chain.from_iterable(values))
     for read in reads:
-      yield Ragged(lengths, _whole([*map(read, items)]))
+      flat = np.fromiter(map(read, items), np.int64, len(items))
+      yield Ragged(lengths, flat)
 
   def join(*lists: Ragged) -> Iterator[tuple]:
     items = list(map(make, *(part.flat.tolist() for part in lists)))
@@ -167,6 +169,15 @@ SPREAD: dict[tuple[str, str], Spread] = {
 """By the names of a kind and its field."""
 
 
+@functools.cache
+def _spreads_of(kind: type) -> tuple[tuple[Callable[[Any], Any], Spread], ...]:
+  """What reads each field of a kind, and the columns of it."""
+  return tuple(
+      (operator.attrgetter(field.name), spread_of(kind, field))
+      for field in dataclasses.fields(kind)
+  )
+
+
 def spread_of(kind: type, field: dataclasses.Field) -> Spread:
   """The columns of a field, one of its own name where it is plain."""
   found = SPREAD.get((kind.__name__, field.name))
@@ -182,20 +193,18 @@ def spread_of(kind: type, field: dataclasses.Field) -> Spread:
 def columns_of(kind: type, entries: Sequence[Any]) -> dict[str, Column]:
   """Columns of entries of one kind, all of its fields."""
   columns: dict[str, Column] = {}
-  for field in dataclasses.fields(kind):
-    spread = spread_of(kind, field)
-    values = [*map(operator.attrgetter(field.name), entries)]
-    parts = spread.split(values)
-    columns |= dict(zip(spread.columns, parts, strict=True))
+  for read, spread in _spreads_of(kind):
+    parts = spread.split([*map(read, entries)])
+    columns.update(zip(spread.columns, parts, strict=True))
   return columns
 
 
 def entries_of(kind: type, columns: dict[str, Column]) -> Iterator[Any]:
   """The entries that `columns_of` made them of."""
-  fields = []
-  for field in dataclasses.fields(kind):
-    spread = spread_of(kind, field)
-    fields.append(spread.join(*(columns[name] for name in spread.columns)))
+  fields = [
+      spread.join(*(columns[name] for name in spread.columns))
+      for _, spread in _spreads_of(kind)
+  ]
   return map(typing.cast(Any, kind), *fields)
 
 

@@ -85,21 +85,20 @@ class Answers:
       self, run: Run, worker: int, control: RunControl, life: int = 0
   ) -> StepOrder:
     """A run that has just started, as the worker needs it."""
-    decodes = zip(run.decodes, run.context_tokens, strict=True)
     chunks = zip(run.prompts, run.chunks, strict=True)
     return StepOrder(
         run.id,
         tuple(self._chunk(p, worker, tokens) for p, tokens in chunks),
-        tuple(self._row(p, worker, context) for p, context in decodes),
+        tuple(self._row(p, worker) for p in run.decodes),
         control,
         life,
     )
 
-  def _row(self, progress: Progress, worker: int, context: int) -> DecodeRow:
+  def _row(self, progress: Progress, worker: int) -> DecodeRow:
     return DecodeRow(
         request=progress.id,
         token=self.tokens[progress.id][-1],
-        context_tokens=context,
+        context_tokens=progress.computed_tokens,
         left_tokens=self.left_tokens(progress.id),
         pages=tuple(progress.pages[worker]),
         sampling=self.sampling[progress.id],

@@ -100,69 +100,64 @@ def _step(world: World, command: ev.Step) -> ev.Step:
   worker = _up(world, command, command.worker)
   if worker.runs[command.lane] is not None:
     raise _illegal(command, "lane is busy")
-  members = command.decode
-  if command.prefill:
-    members += tuple([request for request, _ in command.prefill])
+  members = [*command.decode, *[request for request, _ in command.prefill]]
   if not members:
     raise _illegal(command, "empty")
-  if len(set(members)) < len(members):
+  if len({*members}) < len(members):
     raise _illegal(command, "a request twice")
-  decodes = _ready(command, worker.decoding, command.decode)
-  prompts = []
-  if command.prefill:
-    prompts = _ready(
-        command, worker.prefilling, members[len(command.decode) :]
-    )
-    _check_chunks(worker, command, prompts)
-  return _start_run(world, worker, command, decodes, prompts)
-
-
-def _check_chunks(
-    worker: Worker, command: ev.Step, prompts: list[Progress]
-) -> None:
-  """Whether prompts have so many tokens left, and pages for them."""
-  for progress, (_, tokens) in zip(prompts, command.prefill, strict=True):
-    computed = progress.computed_tokens + tokens
-    if tokens <= 0 or computed > progress.target_tokens:
-      reason = f"request {progress.id} has not so many tokens left"
-      raise _illegal(command, reason)
-    if computed > len(progress.pages[worker.id]) * worker.spec.page_tokens:
-      raise _illegal(command, f"request {progress.id} holds too few pages")
-
-
-def _start_run(
-    world: World,
-    worker: Worker,
-    command: ev.Step,
-    decodes: list[Progress],
-    prompts: list[Progress],
-) -> ev.Step:
   if command.repeats <= 0:
     raise _illegal(command, "no step asked for")
-  asked = 1 if prompts else command.repeats
-  C, contexts, rooms = worker.spec.page_tokens, [], []
-  for decode in decodes:
-    context = decode.computed_tokens
-    contexts.append(context)
-    rooms.append(len(decode.pages[worker.id]) * C - context)
-    left_tokens = decode.request.max_tokens - decode.generated_tokens
-    if left_tokens < asked:
-      asked = left_tokens
-  run = Run(command, 0, decodes, prompts, contexts, rooms)
-  repeats = worker.grant(run, asked)
-  if repeats <= 0:
+  prompts = _prompts(worker, command) if command.prefill else []
+  run = Run(command, prompts, *_decodes(worker, command))
+  if not worker.grant(run):
     raise _illegal(command, "pages do not cover one step")
   number = world.next_run()
   run.step = ev.Step(
-      worker.id, command.prefill, command.decode, repeats, command.lane, number
+      worker.id, command.prefill, command.decode, run.repeats, command.lane,
+      number,
   )
   worker.runs[command.lane] = run
   world.begun.add(number)
-  for progress in decodes:
+  for progress in run.decodes:
     progress.step = number
   for progress in prompts:
     progress.step = number
   return run.step
+
+
+def _prompts(worker: Worker, command: ev.Step) -> list[Progress]:
+  """Those with so many tokens left, and pages for them."""
+  group, prompts = worker.prefilling, []
+  for request, tokens in command.prefill:
+    progress = group.get(request)
+    if progress is None or progress.step is not None:
+      raise _illegal(command, f"request {request} is not ready for it")
+    computed = progress.computed_tokens + tokens
+    if tokens <= 0 or computed > progress.target_tokens:
+      raise _illegal(command, f"request {request} has not so many tokens left")
+    if computed > len(progress.pages[worker.id]) * worker.spec.page_tokens:
+      raise _illegal(command, f"request {request} holds too few pages")
+    prompts.append(progress)
+  return prompts
+
+
+def _decodes(
+    worker: Worker, command: ev.Step
+) -> tuple[list[Progress], list[int], int]:
+  """Who decodes, the room each has, and steps to the first declared end."""
+  group, index, C = worker.decoding, worker.id, worker.spec.page_tokens
+  decodes, rooms = [], []
+  steps = 1 if command.prefill else command.repeats
+  for request in command.decode:
+    progress = group.get(request)
+    if progress is None or progress.step is not None:
+      raise _illegal(command, f"request {request} is not ready for it")
+    decodes.append(progress)
+    rooms.append(len(progress.pages[index]) * C - progress.computed_tokens)
+    left_tokens = progress.request.max_tokens - progress.generated_tokens
+    if left_tokens < steps:
+      steps = left_tokens
+  return decodes, rooms, steps
 
 
 def _interrupt(world: World, command: ev.Interrupt) -> None:
@@ -281,18 +276,6 @@ def _up(world: World, command: ev.Command, index: int) -> Worker:
   if worker.lost:
     raise _illegal(command, f"worker {index} is lost")
   return worker
-
-
-def _ready(
-    command: ev.Step, group: dict[int, Progress], requests: tuple[int, ...]
-) -> list[Progress]:
-  ready = []
-  for request in requests:
-    progress = group.get(request)
-    if progress is None or progress.step is not None:
-      raise _illegal(command, f"request {request} is not ready for it")
-    ready.append(progress)
-  return ready
 
 
 def _illegal(command: ev.Command, reason: str) -> IllegalCommand:

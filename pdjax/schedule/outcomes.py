@@ -76,9 +76,10 @@ def _worker(world: World, event: ev.WorkerLost | ev.WorkerBack) -> Worker:
 def _end_step(world: World, event: ev.StepEnded) -> None:
   worker, run = _run_of(world, event)
   worker.runs[event.lane] = None
-  if event.steps < run.repeats and not event.finished:
-    losses.stop(world, worker)
-  worker.shorten(run, event.steps)
+  if event.steps < run.repeats:
+    if not event.finished:
+      losses.stop(world, worker)
+    worker.shorten(run, event.steps)
   world.touched.add(worker.id)
   finished = dict(event.finished)
   if run.decodes:

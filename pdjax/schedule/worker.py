@@ -50,13 +50,11 @@ class Run:
   """
 
   step: Step
-  repeats: int
-  decodes: list[Progress]
   prompts: list[Progress]
-  context_tokens: list[int]
-  """Tokens in the cache of each decode when the run starts."""
+  decodes: list[Progress]
   room_tokens: list[int]
   """Tokens for which each decode had pages left when the run starts."""
+  repeats: int
   settled: int | None = None
   """Steps past recall, while the backend holds the run for the scheduler."""
   interrupted: bool = False
@@ -328,14 +326,17 @@ class Worker:
     self.outstanding_tokens -= progress.target_tokens
     self.waiting.remove(progress)
 
-  def grant(self, run: Run, asked: int) -> int:
-    """Takes the pages of as many of `asked` steps as the free pages cover.
+  def grant(self, run: Run) -> bool:
+    """Takes the pages of a run, of as many steps as the free pages cover.
 
     Returns:
-      The steps granted, perhaps 0; `run.repeats` says so too.
+      Whether that is any; `run.repeats` says how many.
     """
+    asked, rooms = run.repeats, run.room_tokens
+    if not rooms or min(rooms) >= asked:
+      return True
     steps, pages = asked, self._grant_pages(run, asked)
-    if pages and pages > (free := self._grantable_pages(run, pages)):
+    if pages > (free := self._grantable_pages(run, pages)):
       steps = bisect.bisect_left(
           range(1, asked + 1),
           True,
@@ -343,14 +344,13 @@ class Worker:
       )
       pages = self._grant_pages(run, steps)
     run.repeats = steps
-    if pages:
-      C, taken, at = self.spec.page_tokens, self.pool.take(pages), 0
-      for decode, room in zip(run.decodes, run.room_tokens, strict=True):
-        if room < steps:
-          end = at - (room - steps) // C
-          decode.pages[self.id] += taken[at:end]
-          at = end
-    return steps
+    C, taken, at = self.spec.page_tokens, self.pool.take(pages), 0
+    for decode, room in zip(run.decodes, rooms, strict=True):
+      if room < steps:
+        end = at - (room - steps) // C
+        decode.pages[self.id] += taken[at:end]
+        at = end
+    return steps > 0
 
   def _grantable_pages(self, run: Run, wanted: int) -> int:
     """Free pages a run may take at once.

@@ -42,23 +42,24 @@ from pdjax.request import Progress
 from pdjax.schedule.cost import StepCost, StepShape
 from pdjax.schedule.worker import Run
 from pdjax.schedule.world import World
-from pdjax.simulate.flight import Flight, Group
+from pdjax.simulate.flight import Flight
 from pdjax.simulate.lane import Lane, LaneRun
 from pdjax.simulate.links import Link, Links
 from pdjax.simulate.rates import ps_at
 from pdjax.simulate.stages import Leaving, Stages
+from pdjax.simulate.timer import Timer
 
 _ENDED = EVENTS.index(StepEnded)
 _PROGRESSED = EVENTS.index(TransferProgressed)
 _LOST = EVENTS.index(WorkerLost)
+_WOKE = EVENTS.index(Woke)
 
 Key = tuple[int, int, int]
 """Of delivery: (time, kind, subject)."""
 _NEVER: Key = (2**100, 0, 0)
 """Later than anything that happens."""
-_Pending = tuple[int, int, int, int, "Event | Lane | Group"]
-"""A key, a running number, and an event, the lane whose run ends, or the group
-of layers that leaves a step."""
+_Pending = tuple[int, int, int, int, Lane | Flight | Timer]
+"""A key, a running number, and whose it is: outdated unless that awaits it."""
 
 
 class WorkerCost(StepCost, Protocol):
@@ -128,10 +129,11 @@ class SimulatedBackend:
 
   def next_event(self) -> Event | None:
     """The earliest of what is pending, on a link, or due from a client."""
-    self._drop_outdated()
-    key, take = _NEVER, None
-    if self._pending:
-      key, take = self._pending[0][:3], SimulatedBackend._take_pending
+    pending, key, take = self._pending, _NEVER, None
+    while pending and pending[0][3] != pending[0][4].awaited:
+      heapq.heappop(pending)  # cut or delayed since
+    if pending:
+      key, take = pending[0][:3], SimulatedBackend._take_pending
     if self._transfers and (sent := self._links.next_completion()):
       sent_key = (sent[0], _PROGRESSED, sent[1])
       if sent_key < key:
@@ -171,18 +173,17 @@ class SimulatedBackend:
   # Steps. --------------------------------------------------------------------
 
   def _start_step(self, command: Step, world: World) -> None:
-    lane = self._lanes[command.worker][command.lane]
-    started = world.workers[command.worker].runs[command.lane]
+    worker, number, truth = command.worker, command.lane, self._truth
+    lane = self._lanes[worker][number]
+    started = world.workers[worker].runs[number]
     assert started is not None
-    cost = self._lane_costs[command.worker][command.lane]
-    makers, requests, truth = started.decodes, command.decode, self._truth
+    makers = started.decodes
     if started.prompts:
       makers = _completed(started) + makers
-      requests = tuple([progress.id for progress in makers])
     lane.run = LaneRun(
-        command, max(self._now[0], lane.free_ps), cost.step(shape_of(started)),
-        command.repeats, requests,
-        [truth[p.id] - p.generated_tokens for p in makers], self._ahead,
+        command, max(self._now[0], lane.free_ps),
+        self._lane_costs[worker][number].step(shape_of(started)),
+        {p.id: truth[p.id] - p.generated_tokens for p in makers}, self._ahead,
     )
     self._expect_end(lane)
 
@@ -192,7 +193,7 @@ class SimulatedBackend:
     assert run is not None
     at_ps = run.ends_ps
     if lane.awaited is None or at_ps != lane.awaited_ps:
-      lane.awaited, lane.awaited_ps = self._pushed, at_ps
+      lane.awaited_ps = at_ps
       self._queue(at_ps, _ENDED, lane.subject, lane)
 
   def _boundary_passed(self, lane: Lane) -> bool:
@@ -200,7 +201,8 @@ class SimulatedBackend:
     return (self._now[0], _ENDED, lane.subject) < self._now
 
   def _wake(self, command: Wake, world: World) -> None:
-    self._push(Woke(command.at_ps, command.at_ps))
+    at_ps = command.at_ps
+    self._queue(at_ps, _WOKE, at_ps, Timer())
 
   def _end(self, command: Reject | Abort | Fail, world: World) -> None:
     """An aborted request's run goes on, but its client has left."""
@@ -271,9 +273,8 @@ class SimulatedBackend:
     assert flight.leaving is not None and flight.stages is not None
     delay_ps = flight.harm.delay_ps if flight.harm else 0
     at_ps = flight.stages.gathered_ps(flight.leaving) + delay_ps
-    flight.awaited = self._pushed
-    transfer = flight.command.transfer
-    self._queue(at_ps, _PROGRESSED, transfer, Group(transfer))
+    flight.coming = None
+    self._queue(at_ps, _PROGRESSED, flight.command.transfer, flight)
 
   def _harm_to(self, command: Transfer) -> Harm | None:
     if self._plan is None:
@@ -283,9 +284,8 @@ class SimulatedBackend:
   def _await(
       self, flight: Flight, event: TransferProgressed | TransferEnded
   ) -> None:
-    """This is what comes next of a transfer, whatever was to come before."""
-    flight.awaited = self._pushed
-    self._push(event)
+    flight.coming = event
+    self._queue(*delivery_key(event), flight)
 
   def _copy(self, worker: int, copy_ps: int) -> int:
     """Charges a copy of pages to every lane; returns when all have done it."""
@@ -300,16 +300,18 @@ class SimulatedBackend:
   # Events. -------------------------------------------------------------------
 
   def _take_pending(self) -> Event | None:
-    at_ps, *_, what = heapq.heappop(self._pending)
-    if isinstance(what, Lane):
-      return self._end_run(what)
-    if isinstance(what, Group):
-      return self._take_group(self._transfers[what.transfer], at_ps)
-    if type(what) is TransferProgressed:
-      self._send(self._transfers[what.transfer], at_ps)
-    elif isinstance(what, TransferEnded):
-      del self._transfers[what.transfer]
-    return what
+    at_ps, _, _, _, owner = heapq.heappop(self._pending)
+    if isinstance(owner, Lane):
+      return self._end_run(owner)
+    if isinstance(owner, Timer):
+      return Woke(at_ps, at_ps)
+    if owner.coming is None:
+      return self._take_group(owner, at_ps)
+    if type(owner.coming) is TransferProgressed:
+      self._send(owner, at_ps)
+    else:
+      del self._transfers[owner.coming.transfer]
+    return owner.coming
 
   def _send(self, flight: Flight, at_ps: int) -> None:
     """Puts a transfer, or the next group of its layers, onto the link."""
@@ -337,9 +339,7 @@ class SimulatedBackend:
     )
 
   def _end_run(self, lane: Lane) -> StepEnded:
-    assert lane.run is not None
-    event = lane.run.ended()
-    lane.clear()
+    event = lane.end()
     for request, _ in event.finished:
       self._clients.ended(request, event.at_ps)
     return event
@@ -350,6 +350,7 @@ class SimulatedBackend:
     command, size_bytes = flight.command, flight.size_bytes
     if flight.fault == "dropped":
       del self._transfers[number]
+      flight.awaited = -1
       return flight.failed(at_ps, "its bytes never arrived")
     copied_bytes, leaving = flight.copied_bytes, flight.leaving
     if leaving:
@@ -396,9 +397,7 @@ class SimulatedBackend:
     for lane in self._lanes[worker]:
       if lane.run is not None and (steps := lane.run.finished(now_ps)):
         lane.run.grant(steps)
-        event = dataclasses.replace(lane.run.ended(), at_ps=now_ps)
-        lane.clear()
-        return event
+        return dataclasses.replace(lane.end(), at_ps=now_ps)
     return None
 
   def _lose(self, worker: int) -> None:
@@ -421,32 +420,16 @@ class SimulatedBackend:
     self._clients.take()
     return due
 
-  def _push(self, event: Event) -> None:
-    self._queue(*delivery_key(event), event)
-
   def _queue(
-      self, at_ps: int, kind: int, subject: int, what: Event | Lane | Group
+      self, at_ps: int, kind: int, subject: int, owner: Lane | Flight | Timer
   ) -> None:
-    """The count keeps the heap from comparing events, and names ends."""
-    heapq.heappush(self._pending, (at_ps, kind, subject, self._pushed, what))
-    self._pushed += 1
+    """This is what comes next of its owner, whatever was to come before.
 
-  def _drop_outdated(self) -> None:
-    """Takes off the heap what was to come of runs and transfers that were cut
-    or delayed since."""
-    pending = self._pending
-    while pending:
-      _, _, _, number, what = pending[0]
-      if type(what) is Lane:
-        awaited = what.awaited
-      elif isinstance(what, (TransferProgressed, TransferEnded, Group)):
-        flight = self._transfers.get(what.transfer)
-        awaited = flight.awaited if flight else None
-      else:
-        return
-      if awaited == number:
-        return
-      heapq.heappop(pending)
+    The count keeps the heap from comparing owners, and names what is awaited.
+    """
+    owner.awaited = number = self._pushed
+    heapq.heappush(self._pending, (at_ps, kind, subject, number, owner))
+    self._pushed = number + 1
 
 
 _BEGINNINGS: dict[type, Callable[[SimulatedBackend, Any, World], None]] = {
@@ -483,7 +466,7 @@ def shape_of(run: Run, begins: bool = False) -> StepShape:
             run.prompts, run.step.prefill, strict=True
         )
     ])
-  contexts = tuple([context + 1 for context in run.context_tokens])
+  contexts = tuple([decode.computed_tokens + 1 for decode in run.decodes])
   return StepShape(
       prefill, len(contexts), sum(contexts), run.repeats, contexts, begins
   )

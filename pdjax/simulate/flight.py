@@ -5,7 +5,7 @@ Units: `_ps` integer picoseconds, `_bytes` bytes.
 
 import dataclasses
 
-from pdjax.events import Transfer, TransferEnded
+from pdjax.events import Transfer, TransferEnded, TransferProgressed
 from pdjax.faults import Harm
 from pdjax.simulate.stages import Leaving, Stages
 
@@ -24,8 +24,10 @@ class Flight:
   """Its groups of layers, if it leaves a step layer by layer, ..."""
   stages: Stages | None = None
   """... and that step."""
+  coming: TransferProgressed | TransferEnded | None = None
+  """The event that is the next of it; None: a group of layers is gathered."""
   awaited: int = -1
-  """Which of the pending events is the next of it; others are outdated."""
+  """Which of what is pending that is; the rest is outdated."""
   sent: bool = False
 
   @property
@@ -46,10 +48,3 @@ class Flight:
     return TransferEnded(
         at_ps, command.transfer, command.request, 0, why, self.fault
     )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Group:
-  """The next group of layers of a transfer is off its source."""
-
-  transfer: int

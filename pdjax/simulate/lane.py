@@ -23,12 +23,8 @@ class LaneRun:
   started_ps: int
   segments: tuple[Segment, ...]
   """Of all granted steps, with the copies between them."""
-  granted: int
-  """Steps the scheduler lets it take."""
-  requests: tuple[int, ...]
-  """Those that make a token a step."""
-  left_tokens: list[int]
-  """Of each of these: tokens to its true end."""
+  left_tokens: dict[int, int]
+  """Of each request that makes a token a step: tokens to its true end."""
   ahead: int
   """Steps dispatched beyond the one in flight."""
   copies_after: int = 0
@@ -36,6 +32,8 @@ class LaneRun:
   copies_ps: int = 0
   stages: Stages | None = None
   """Of its only step, if pages leave it layer by layer."""
+  granted: int = dataclasses.field(init=False)
+  """Steps the scheduler lets it take."""
   steps: int = dataclasses.field(init=False)
   """Steps until the run ends: the grant, or the first true end.
 
@@ -48,8 +46,9 @@ class LaneRun:
   """Steps after which a request comes to its true end."""
 
   def __post_init__(self):
-    self._first_end = min(self.left_tokens, default=self.granted)
-    self.grant(self.granted)
+    repeats = self.step.repeats
+    self._first_end = min(self.left_tokens.values(), default=repeats)
+    self.grant(repeats)
 
   def grant(self, steps: int) -> None:
     """Lets it take so many steps in all."""
@@ -106,8 +105,9 @@ class LaneRun:
     """The event of its end, as things stand."""
     step, steps, finished = self.step, self.steps, ()
     if self._first_end <= steps:
-      each = zip(self.requests, self.left_tokens, strict=True)
-      finished = tuple([told for told in each if told[1] <= steps])
+      finished = tuple([
+          told for told in self.left_tokens.items() if told[1] <= steps
+      ])
     return StepEnded(
         self.ends_ps, step.worker, step.lane, step.run, self.started_ps, steps,
         first_steps(self.segments, steps), finished,
@@ -136,11 +136,13 @@ class Lane:
     self.free_ps = max(self.free_ps, now_ps) + copy_ps
     return self.free_ps
 
-  def clear(self) -> None:
+  def end(self) -> StepEnded:
     """The run is over."""
     assert self.run is not None
+    event = self.run.ended()
     self.free_ps = self.run.over_ps
     self.run = self.awaited = None
+    return event
 
   def forget(self) -> None:
     """Whatever was to be done will not be."""

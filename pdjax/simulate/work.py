@@ -17,6 +17,7 @@ Units: `_flops` operations, `_bytes` bytes; letters as in docs/notation.md.
 """
 
 import dataclasses
+import functools
 from typing import NamedTuple
 
 from pdjax.dtypes import Dtypes
@@ -52,7 +53,7 @@ class Work(NamedTuple):
     return self.flops / self.bytes
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True)
 class Operators:
   """Counts the operator groups of one model on one worker."""
 
@@ -78,7 +79,7 @@ class Operators:
       total = total.plus(Work(flops, product.bytes(*load)))
     return total.times(self.layout.stage_chips)
 
-  @property
+  @functools.cached_property
   def elementwise_bytes(self) -> int:
     """Of one token on one chip, in all layers: norms, residuals, rotations,
     gates; each value read and written once."""
@@ -93,12 +94,12 @@ class Operators:
     values += (2 * heads * spec.head_dim + gates * copies * width) // tp
     return spec.num_layers * values * self.dtypes.activation_bytes
 
-  @property
+  @functools.cached_property
   def sampling_bytes(self) -> int:
     """Of one row: its gathered logits, made float32 and searched."""
     return self.spec.vocab_size * (self.dtypes.activation_bytes + 4 + 4)
 
-  @property
+  @functools.cached_property
   def kernels(self) -> int:
     """Kernels of all layers, one after another."""
     spec = self.spec
@@ -130,13 +131,13 @@ class Operators:
     """What one more attended position adds to a decode."""
     return Work(self._pair_flops(expanded=False), self.kv_bytes)
 
-  @property
+  @functools.cached_property
   def kv_bytes(self) -> int:
     """Of one cached token, with what is held twice counted twice."""
     copies = kv_copies(self.spec, self.layout.tp)
     return self.spec.kv_bytes_per_token(self.dtypes.kv_bytes) * copies
 
-  @property
+  @functools.cached_property
   def _query_bytes(self) -> int:
     """Queries in and results out of one token's attention, all layers."""
     spec = self.spec
@@ -165,7 +166,7 @@ class Operators:
       width = 2 * latent.kv_rank + latent.rope_dim
     return 2 * spec.num_layers * spec.num_heads * width
 
-  @property
+  @functools.cached_property
   def _expansion_flops(self) -> int:
     """Of one cached latent row made keys and values again."""
     spec, latent = self.spec, self.spec.latent

@@ -15,9 +15,7 @@ def run_of(left=5, granted=5, ahead=0):
       step=Step(0, decode=(7, 8), repeats=granted, run=3),
       started_ps=100,
       segments=(Segment(granted, 10),),
-      granted=granted,
-      requests=(7, 8),
-      left_tokens=[left, left + 1],
+      left_tokens={7: left, 8: left + 1},
       ahead=ahead,
   )
 
@@ -78,7 +76,7 @@ def test_a_copy_after_the_last_step_delays_only_what_follows():
   lane = Lane(run=run_of())
   assert lane.copy(145, True, 100) == 250
   assert lane.run.ended().at_ps == 150
-  lane.clear()
+  lane.end()
   assert lane.free_ps == 250
 
 
@@ -87,7 +85,7 @@ def test_a_cut_run_still_does_the_copy_that_follows_it():
   assert lane.copy(115, True, 100) == 220
   lane.run.grant(2)
   assert token_times(lane.run.ended()) == [110, 120]
-  lane.clear()
+  lane.end()
   assert lane.free_ps == 220
 
 
@@ -96,13 +94,13 @@ def test_a_step_dispatched_past_a_true_end_serves_the_others():
   ended = lane.run.ended()
   assert (ended.at_ps, ended.steps) == (130, 3)
   assert ended.finished[0] == (7, 2)  # it makes no third token
-  lane.clear()
+  lane.end()
   assert lane.free_ps == 130
 
 
 def test_no_step_is_dispatched_past_the_grant():
   lane = Lane(run=run_of(left=5, ahead=1))
-  lane.clear()
+  lane.end()
   assert lane.free_ps == 150
 
 
@@ -110,7 +108,7 @@ def test_a_copy_waits_for_the_step_dispatched_ahead():
   lane = Lane(run=run_of(left=2, ahead=1))
   assert lane.copy(115, True, 100) == 230
   assert token_times(lane.run.ended()) == [110, 120, 130]
-  lane.clear()
+  lane.end()
   assert lane.free_ps == 230
 
 
