@@ -100,21 +100,20 @@ def _step(world: World, command: ev.Step) -> ev.Step:
   worker = _up(world, command, command.worker)
   if worker.runs[command.lane] is not None:
     raise _illegal(command, "lane is busy")
-  members = [*command.decode, *[request for request, _ in command.prefill]]
-  if not members:
+  chunks, members = command.prefill, command.decode
+  if not chunks and not members:
     raise _illegal(command, "empty")
-  if len({*members}) < len(members):
+  if len(dict(chunks)) < len(chunks) or len({*members}) < len(members):
     raise _illegal(command, "a request twice")
   if command.repeats <= 0:
     raise _illegal(command, "no step asked for")
-  prompts = _prompts(worker, command) if command.prefill else []
+  prompts = _prompts(worker, command) if chunks else []
   run = Run(command, prompts, *_decodes(worker, command))
   if not worker.grant(run):
     raise _illegal(command, "pages do not cover one step")
   number = world.next_run()
   run.step = ev.Step(
-      worker.id, command.prefill, command.decode, run.repeats, command.lane,
-      number,
+      worker.id, chunks, members, run.repeats, command.lane, number
   )
   worker.runs[command.lane] = run
   world.begun.add(number)

@@ -300,8 +300,7 @@ class Worker:
 
   def margin_pages(self) -> int:
     """Pages admission leaves free for the requests already here."""
-    seqs = self.num_seqs
-    if not seqs or self.role == "P":
+    if self.role == "P" or not (seqs := self.num_seqs):
       return 0
     reserve = self.spec.reserve_pages * (seqs + 1)
     return reserve or self.next_step_pages()

@@ -202,7 +202,7 @@ class SimulatedBackend:
 
   def _wake(self, command: Wake, world: World) -> None:
     at_ps = command.at_ps
-    self._queue(at_ps, _WOKE, at_ps, Timer())
+    self._queue(at_ps, _WOKE, at_ps, Timer(Woke(at_ps, at_ps)))
 
   def _end(self, command: Reject | Abort | Fail, world: World) -> None:
     """An aborted request's run goes on, but its client has left."""
@@ -304,7 +304,7 @@ class SimulatedBackend:
     if isinstance(owner, Lane):
       return self._end_run(owner)
     if isinstance(owner, Timer):
-      return Woke(at_ps, at_ps)
+      return owner.coming
     if owner.coming is None:
       return self._take_group(owner, at_ps)
     if type(owner.coming) is TransferProgressed:
@@ -458,15 +458,9 @@ def _completed(run: Run) -> list[Progress]:
 def shape_of(run: Run, begins: bool = False) -> StepShape:
   """What a run computes as it starts; a decode attends to its cache and its
   own token. Whether it `begins`, who has seen what was before knows."""
-  prefill = ()
-  if run.prompts:
-    prefill = tuple([
-        (tokens, progress.computed_tokens)
-        for progress, (_, tokens) in zip(
-            run.prompts, run.step.prefill, strict=True
-        )
-    ])
-  contexts = tuple([decode.computed_tokens + 1 for decode in run.decodes])
+  contexts = [decode.computed_tokens + 1 for decode in run.decodes]
+  chunks = zip(run.prompts, run.step.prefill, strict=True)
   return StepShape(
-      prefill, len(contexts), sum(contexts), run.repeats, contexts, begins
+      tuple([(chunk[1], prompt.computed_tokens) for prompt, chunk in chunks]),
+      len(contexts), sum(contexts), run.repeats, tuple(contexts), begins,
   )

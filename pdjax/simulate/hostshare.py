@@ -35,6 +35,7 @@ from pdjax.simulate.backend import SimulatedBackend, shape_of
 from pdjax.simulate.fittedcost import FittedCost
 from pdjax.simulate.flight import Flight
 from pdjax.simulate.lane import Lane, LaneRun, lengthened
+from pdjax.simulate.timer import Timer
 
 _LAST = len(EVENTS)
 """Sorts behind every kind of event of the same time."""
@@ -132,7 +133,7 @@ class SharedBackend(SimulatedBackend):
     now_ps = self._now[0]
     if self._turn_ps != now_ps:
       self._turn_ps = now_ps
-      self._queue(now_ps, _LAST, 0, _TURN)
+      self._queue(now_ps, _LAST, 0, Timer(_TURN))
 
   def _price_anew(self) -> None:
     """Every run whose price counts with another number of busy workers."""

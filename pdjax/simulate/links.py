@@ -114,11 +114,13 @@ class Links:
     """Takes the next completion out and moves time to it."""
     if self._next is None:
       raise ValueError("no flow is in progress")
-    completion = self._next
-    self._advance(completion[0])
-    del self._flows[completion[1]]
-    self._share()
-    self._next = self._look_ahead()
+    completion = at_ps, flow = self._next
+    if len(self._flows) == 1:  # nobody else is to be moved on
+      self._flows.clear()
+      self._now_ps, self._next = at_ps, None
+    else:
+      self._advance(at_ps)
+      self._end(flow)
     return completion
 
   def drop(self, flow: int, at_ps: int) -> None:
@@ -132,6 +134,10 @@ class Links:
     if at_ps < self._now_ps or (self._next and self._next[0] < at_ps):
       raise ValueError(f"{flow=}: {at_ps=}, {self._now_ps=}, {self._next=}")
     self._advance(at_ps)
+    self._end(flow)
+
+  def _end(self, flow: int) -> None:
+    """The others share what it had."""
     del self._flows[flow]
     self._share()
     self._next = self._look_ahead()
@@ -185,6 +191,9 @@ class Links:
 
   def _advance(self, to_ps: int) -> None:
     """Moves time on, through the openings on the way."""
+    if not self._flows:
+      self._now_ps = to_ps
+      return
     while (opens_ps := self._next_opening()) is not None and opens_ps <= to_ps:
       self._progress(opens_ps)
       self._share()
