@@ -24,14 +24,13 @@ from pdjax.schedule.cost import StepShape
 from pdjax.segments import Segment
 from pdjax.simulate.attended import attended
 from pdjax.simulate.chip import Chip
-from pdjax.simulate.kernels import Kernels
+from pdjax.simulate.kernels import CACHED_SHAPES, Kernels
 from pdjax.simulate.rates import ps_at, ps_of, upper
 from pdjax.simulate.scalars import Scalars
 from pdjax.simulate.stepwork import step_work
 from pdjax.simulate.work import Operators, Work
 
 UNCALIBRATED = "uncalibrated, +-20 % on compute, bandwidth and overhead"
-_CACHED_SHAPES = 2**16
 
 
 class AnalyticalCost:
@@ -58,10 +57,8 @@ class AnalyticalCost:
     self.scalars = scalars = scalars or Scalars()
     self._calibrated = calibrated
     self._model = Operators(spec, self.dtypes)
-    self._chunk_ps = ps_of(scalars.chunk_overhead_s)
-    remembered = functools.lru_cache(_CACHED_SHAPES)
+    remembered = functools.lru_cache(CACHED_SHAPES)
     self._fixed_ps = remembered(self._price_fixed)
-    self._decode_ps = remembered(self._price_decode)
     self._attention_ps = remembered(self._price_attention)
     self._prefill_ps = remembered(self._price_prefill)
 
@@ -167,10 +164,9 @@ class AnalyticalCost:
       self, shape: StepShape, tokens: int, rows: int
   ) -> tuple[int, int, int, int, int]:
     """(host, least else, all but attention, prefill's, decodes' attention)."""
-    longest = self._longest(shape)
-    host_ps, launch_ps, fixed_ps = self._fixed_ps(tokens, rows, longest)
-    host_ps += len(shape.prefill) * self._chunk_ps
-    host_ps, launch_ps = self._ahead(host_ps, launch_ps)
+    host_ps, launch_ps, fixed_ps = self._fixed_ps(
+        tokens, rows, self._longest(shape), len(shape.prefill)
+    )
     batches = self.layout.parts(tokens)
     chunks_ps = [self._prefill_ps(*chunk, batches) for chunk in shape.prefill]
     prefill_ps = sum(chunks_ps)
@@ -201,7 +197,7 @@ class AnalyticalCost:
   ) -> tuple[Segment, ...]:
     """Of one piece: its rows, of which `seqs` are sequences, its steps,
     positions in the first, and more in each."""
-    host_ps, launch_ps, fixed_ps = self._decode_ps(rows)
+    host_ps, launch_ps, fixed_ps = self._fixed_ps(rows, rows, 1, 0)
     math_ps, hbm_ps, math_token_ps, hbm_token_ps = self._attention_ps(
         seqs, rows, self.layout.parts(rows)
     )
@@ -213,11 +209,6 @@ class AnalyticalCost:
     )
     return upper(lines, steps)
 
-  def _ahead(self, host_ps: int, launch_ps: int) -> tuple[int, int]:
-    """What of the host's work a step waits for, and the least it takes else."""
-    hidden_ps = round(host_ps * self.scalars.host_overlap)
-    return host_ps - hidden_ps, max(launch_ps, hidden_ps)
-
   def _price_prefill(
       self, tokens: int, context_tokens: int, batches: int
   ) -> int:
@@ -226,21 +217,22 @@ class AnalyticalCost:
     return max(self.kernels.attention_ps(work, batches))
 
   def _price_fixed(
-      self, tokens: int, rows: int, longest: int
+      self, tokens: int, rows: int, longest: int, chunks: int
   ) -> tuple[int, int, int]:
-    """(host, launches, kernels but attention) of a pass."""
+    """(host, least else, kernels but attention) of a pass.
+
+    No step waits for what the host does ahead, but none takes less.
+    """
     scalars, parts = self.scalars, self.layout.parts(tokens)
     host_ps = ps_of(scalars.step_overhead_s)
     host_ps += rows * ps_of(scalars.request_overhead_s)
+    host_ps += chunks * ps_of(scalars.chunk_overhead_s)
     host_ps += (parts - 1) * ps_of(scalars.microbatch_overhead_s)
+    ahead_ps = round(host_ps * scalars.host_overlap)
     launch_ps = self.kernels.operators.kernels * ps_of(scalars.launch_s)
+    launch_ps = self.kernels.in_stages(launch_ps, parts)
     fixed_ps = sum(self.kernels.parts(tokens, rows, longest).values())
-    return host_ps, self.kernels.in_stages(launch_ps, parts), fixed_ps
-
-  def _price_decode(self, seqs: int) -> tuple[int, int, int]:
-    """(host, least else, kernels but attention) of a pass of decodes."""
-    host_ps, launch_ps, fixed_ps = self._fixed_ps(seqs, seqs, 1)
-    return *self._ahead(host_ps, launch_ps), fixed_ps
+    return host_ps - ahead_ps, max(launch_ps, ahead_ps), fixed_ps
 
   def _price_attention(
       self, seqs: int, rows: int, batches: int

@@ -18,6 +18,8 @@ with one microbatch layers on more chips take no less time (GPipe, arXiv
 data-parallel group's; a step waits for the fullest, with the longest chunk.
 """
 
+import functools
+
 from pdjax.dtypes import Dtypes
 from pdjax.layout import Layout
 from pdjax.models.spec import ModelSpec
@@ -28,6 +30,8 @@ from pdjax.simulate.rates import ps_at, ps_of, share
 from pdjax.simulate.scalars import Scalars
 from pdjax.simulate.tiles import tiled_flops
 from pdjax.simulate.work import ATTENTION_KERNELS, Operators, Work
+
+CACHED_SHAPES = 2**16
 
 
 class Kernels:
@@ -57,6 +61,7 @@ class Kernels:
     self._hbm = share(bandwidth, scalars.hbm_efficiency)
     self.kv_bytes_per_s = share(chips * bandwidth, scalars.kv_efficiency)
     """Of the cache, by the chips of one stage."""
+    self._product_ps = functools.lru_cache(CACHED_SHAPES)(self._price_product)
     self.parts(1, 1)  # asks for every figure that any pass will ask for
 
   def parts(
@@ -126,7 +131,7 @@ class Kernels:
         ps_at(attended.bytes * passes * most, parts * self.kv_bytes_per_s),
     )
 
-  def _product_ps(
+  def _price_product(
       self, product: Product, tokens: int, mine: int
   ) -> tuple[int, int]:
     """T_math and T_hbm of one microbatch; `mine` of its tokens are in the
