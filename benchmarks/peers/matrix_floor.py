@@ -2,8 +2,9 @@
 
 The products of every layer in their order, each on weights of its own, and the
 output head; no attention, no norms, no sampling, no scheduler. A product is
-written as `x_MK @ w_KN`. Offline is a sum of the passes that an engine would
-make at best, full batches in every step, each from a few that are timed.
+written as `x_MK @ w_KN`, the head's as the model writes it. Offline is a sum of
+the passes that an engine would make at best, full batches in every step, each
+from a few that are timed.
 
 M is rows of a product, K what is summed over, N what it makes.
 """
@@ -19,6 +20,7 @@ import jax.numpy as jnp
 
 from benchmarks.peers import talk
 from pdjax import config
+from pdjax.models.layers import logits_of
 from pdjax.models.sizes import spec_of
 
 GROUPS = ("qkv", "o", "gate_up", "down", "head")
@@ -104,7 +106,7 @@ def _products(what: str):
       x_MD, made = _layer(x_MD, layer, what)
       kept.append(made)
     if what in ("head", "all"):
-      return jnp.einsum("MD,VD->MV", x_MD, head_VD), kept
+      return logits_of(x_MD, head_VD), kept
     return x_MD, kept
 
   return jax.jit(run)

@@ -103,6 +103,40 @@ def joined(a_TNH: jax.Array, matrix_NHD: jax.Array) -> jax.Array:
   return a_TNH.reshape(-1, N * H) @ matrix_NHD.reshape(N * H, D)
 
 
+FEW_ROWS = 16
+"""Of logits, for which it pays to turn them."""
+
+
+def logits_of(y_SD: jax.Array, head_VD: jax.Array) -> jax.Array:
+  """Products with every token's vector: logits_SV in float32.
+
+  Of few rows XLA's CPU products lay all of the head out anew, which is more
+  work than the products. With the head's vectors as rows they read it as it
+  lies; few results are turned after. In parts, as else XLA turns the product
+  back.
+  """
+  (S, D), V = y_SD.shape, head_VD.shape[0]
+  part = math.gcd(V, 128)
+
+  def by_rows(y_SD, head_VD):
+    return jnp.einsum(
+        "SD,VD->SV", y_SD, head_VD, preferred_element_type=jnp.float32
+    )
+
+  def by_tokens(y_SD, head_VD):
+    head_XYD = head_VD.reshape(V // part, part, D)
+    logits_XYS = jnp.einsum(
+        "XYD,SD->XYS", head_XYD, y_SD, preferred_element_type=jnp.float32
+    )
+    return logits_XYS.transpose(2, 0, 1).reshape(S, V)
+
+  if not 1 < S <= FEW_ROWS or part == 1:
+    return by_rows(y_SD, head_VD)
+  return jax.lax.platform_dependent(
+      y_SD, head_VD, cpu=by_tokens, default=by_rows
+  )
+
+
 def causal_attention(
     q_TNH: jax.Array,
     k_TKH: jax.Array,

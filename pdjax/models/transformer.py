@@ -24,7 +24,12 @@ from jax.sharding import Mesh
 from pdjax import kv, ops
 from pdjax import mesh as meshes
 from pdjax.models import declared
-from pdjax.models.layers import causal_attention, rms_norm, rope_tables
+from pdjax.models.layers import (
+    causal_attention,
+    logits_of,
+    rms_norm,
+    rope_tables,
+)
 from pdjax.models.spec import ModelSpec
 from pdjax.models.stack import Stack
 from pdjax.models.weight import Source
@@ -140,9 +145,7 @@ class Transformer(nnx.Module):
     head = self.embed_VD if self.spec.tie_word_embeddings else self.head_VD
     y_SD = rms_norm(x_SD, self.norm_D[...], self.spec.norm_eps)
     with jax.named_scope("head"):
-      logits_SV = jnp.einsum(
-          "SD,VD->SV", y_SD, head[...], preferred_element_type=jnp.float32
-      )
+      logits_SV = logits_of(y_SD, head[...])
     # Split first, whole then: else the head is gathered, not the logits.
     for where in (
         meshes.sharding(self.mesh, ("tokens", "vocab")),
