@@ -177,12 +177,16 @@ def one_pass(
     worker: Worker,
     chunks: tuple[tuple[int, int], ...],
     decodes: tuple[int, ...],
+    longest: int = UNTIL_INTERRUPTED,
 ) -> tuple[Step, ...]:
-  """Chunks beside the decodes, or else a run of the decodes, or nothing."""
+  """Chunks beside the decodes, or else a run of the decodes, or nothing.
+
+  `longest`: steps of such a run, at most.
+  """
   if chunks:
     return (Step(worker.id, chunks, decodes),)
   if decodes:
-    return (Step(worker.id, (), decodes, UNTIL_INTERRUPTED),)
+    return (Step(worker.id, (), decodes, longest),)
   return ()
 
 

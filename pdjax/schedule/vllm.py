@@ -9,7 +9,7 @@ prompts, which is off by default.
 
 from collections.abc import Generator, Iterator
 
-from pdjax.events import Command, Preempt
+from pdjax.events import UNTIL_INTERRUPTED, Command, Preempt
 from pdjax.request import Progress
 from pdjax.schedule.batching import candidates, chunks_within, one_pass
 from pdjax.schedule.worker import Worker
@@ -21,18 +21,21 @@ class VllmV1:
 
   A request is admitted once its whole prompt fits, however little of it is
   computed at first. A decode without a page for its next token preempts the one
-  admitted last, itself if need be; in such a step nobody is admitted.
+  admitted last, itself if need be; in such a step nobody is admitted. It is one
+  step, since the next admits again, and a prefix cache may have kept what the
+  preempted needs.
   """
 
   def batch(self, worker: Worker, world: World) -> Iterator[Command]:
     preempted = yield from _make_room(worker)
     decodes = tuple(worker.decoding)
+    longest = 1 if preempted else UNTIL_INTERRUPTED
     assert worker.spec.chunk_size is not None
     budget_tokens = worker.spec.chunk_size - len(decodes)
     running = [*worker.prefilling.values()]
     offered = iter(running) if preempted else candidates(worker, world)
     chunks = yield from chunks_within(budget_tokens, offered, worker)
-    yield from one_pass(worker, chunks, decodes)
+    yield from one_pass(worker, chunks, decodes, longest)
 
 
 def _make_room(worker: Worker) -> Generator[Command, None, bool]:

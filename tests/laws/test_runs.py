@@ -13,6 +13,7 @@ from pdjax.schedule.setup import placement_of, rule_of
 from pdjax.simulate.cluster import cluster_of
 from pdjax.simulate.stepcosts import step_costs_of
 from tests.laws.cluster import (
+  BLOCK_TOKENS,
   KINDS,
   configs,
   load_of,
@@ -54,6 +55,25 @@ def test_runs_equal_single_steps(run, load):
   by_steps = outcome(run, load, SingleSteps)
   assert by_runs[:2] == by_steps[:2]
   assert by_runs[2] <= by_steps[2]
+
+
+def test_a_step_after_a_preemption_admits_again():
+  """What a preempted request lacks may be little: the cache kept the rest."""
+  run = run_config(
+      "vllm_v1", "1C", kv_tokens=64, page_tokens=8, max_num_seqs=2,
+      prefix_cache=True,
+  )
+  load = load_of((0, 38, 28), (0, 34, 21), (0, 24, 19))
+  blocks = (6 * (0,), (0, 1), (0, 1, 1, 0, 0, 1, 1))
+  load = dataclasses.replace(load, requests=tuple(
+      dataclasses.replace(
+          request, prefix_ids=ids, prefix_block_tokens=BLOCK_TOKENS
+      )
+      for request, ids in zip(load.requests, blocks, strict=True)
+  ))
+  by_runs, by_steps = outcome(run, load), outcome(run, load, SingleSteps)
+  assert by_runs[:2] == by_steps[:2]
+  assert any(preempted for _, preempted, _ in by_runs[1].values())
 
 
 @pytest.mark.parametrize(
