@@ -338,8 +338,11 @@ class SimulatedBackend:
         at_ps, command.transfer, command.request, "gathered"
     )
 
-  def _end_run(self, lane: Lane) -> StepEnded:
+  def _end_run(self, lane: Lane, at_ps: int | None = None) -> StepEnded:
+    """A run is over; `at_ps`: told later than its last step."""
     event = lane.end()
+    if at_ps is not None:
+      event = dataclasses.replace(event, at_ps=at_ps)
     for request, _ in event.finished:
       self._clients.ended(request, event.at_ps)
     return event
@@ -397,7 +400,7 @@ class SimulatedBackend:
     for lane in self._lanes[worker]:
       if lane.run is not None and (steps := lane.run.finished(now_ps)):
         lane.run.grant(steps)
-        return dataclasses.replace(lane.end(), at_ps=now_ps)
+        return self._end_run(lane, now_ps)
     return None
 
   def _lose(self, worker: int) -> None:

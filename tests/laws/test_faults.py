@@ -140,3 +140,24 @@ def test_a_run_beyond_any_log_ends_in_a_line():
     serve_load(
         dataclasses.replace(run, cluster=cluster), load_of((0, 100, 20))
     )
+
+
+@pytest.mark.parametrize("late", range(1, 8))
+def test_who_ended_before_the_loss_of_its_worker_has_ended(late):
+  """A step was dispatched ahead of its last token, and lost with the worker;
+  its client hears of the token, and cancels no more."""
+  run = run_config("continuous", dispatch_ahead=1)
+  load = load_of((0, 40, 12), (0, 40, 60))
+  early, other = load.requests
+  early = dataclasses.replace(early, max_tokens=30)
+  load = dataclasses.replace(load, requests=(early, other))
+  log, _ = serve_load(run, load)
+  ends = sorted(token_times(log)[0])[-1]
+  step_ps = ends - sorted(token_times(log)[0])[-2]
+  lost_ps = ends + late * step_ps // 8
+  hit = Fault(kind="worker_lost", worker=0, at_s=lost_ps / 1e12, down_s=0.01)
+  load = dataclasses.replace(load, cancel_after_ps={0: lost_ps + step_ps})
+  run = dataclasses.replace(run, faults=Faults(events=(hit,)))
+  log, world = serve_load(run, load)
+  check_end(world, load)
+  assert max(token_times(log)[0]) == ends
