@@ -5,6 +5,7 @@ import json
 
 import pyarrow.parquet as pq
 
+from pdjax.engine.replica import Replica
 from tests.report import browser
 from tests.timeline.test_perfetto import assert_nested, lanes
 
@@ -117,6 +118,8 @@ def test_a_lost_worker_is_no_failure_and_a_dead_thread_is_one_line(
     command, folder, monkeypatch
 ):
   monkeypatch.setenv("PDJAX_CACHE", str(folder / "cache"))
+  # The rule is also made in this process, to see that it can be.
+  monkeypatch.setattr(Replica, "decode", Replica.decode)
   (folder / "x.py").write_text(LOSES)
   (folder / "breaks.py").write_text(BREAKS)
   status, out, errors = command()

@@ -218,7 +218,7 @@ def start(folder):
     process = subprocess.Popen(
         [sys.executable, "-m", "pdjax.experiment", "--config=x", *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        **{"encoding": "utf-8", **options},
+        **{"encoding": "utf-8", "preexec_fn": _heeding, **options},
     )
     started.append(process)
     return process
@@ -227,6 +227,11 @@ def start(folder):
   for process in started:
     process.kill()
     process.communicate()
+
+
+def _heeding():
+  """A suite that runs in the background has interrupts ignored for all."""
+  signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def sleepers(process, count):
