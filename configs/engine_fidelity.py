@@ -8,10 +8,11 @@ Command:  python -m pdjax.calibrate --config=engine_fidelity --out=mine.json
           --sweep='workload.rate=1,2.5' --config.workload.num_requests=100 to
           the first two, and another --out and --output_dir.
 Minutes:  about 12 on 2 idle cores; SmolLM2 about 25
-Expected: Medians within 10 % or what two runs of the same differ by, p99 within
-          25 %: nearly all of them. The two devices share the cores, the caches
-          and the memory of one host; what that costs is part of the
-          calibration. Every run is made twice: what the two differ by is the
+Expected: At the lower rate medians within 10 % or what two runs of the same
+          differ by, and p99 within 25 %, nearly all; at the higher one medians
+          are off by a third (docs/fidelity_engine.md). The two devices share
+          the cores, caches and memory of one host; what that costs is part of
+          the calibration. Every run is made twice: what the two differ by is the
           noise floor, printed beside. At the higher rate workers are busy for
           three quarters of the time; near saturation queues multiply every
           error, and two runs of the same differ by half.
