@@ -12,7 +12,7 @@ Expected: At the lower rate medians within 10 % or what two runs of the same
           differ by, and p99 within 25 %, nearly all; at the higher one medians
           are off by a third (docs/fidelity_engine.md). The two devices share
           the cores, caches and memory of one host; what that costs is part of
-          the calibration. Every run is made twice: what the two differ by is the
+          the calibration. Every run is made twice: what both differ by is the
           noise floor, printed beside. At the higher rate workers are busy for
           three quarters of the time; near saturation queues multiply every
           error, and two runs of the same differ by half.
