@@ -5,7 +5,6 @@ differ in nothing that could fail.
 """
 
 import dataclasses
-from collections.abc import Iterator
 
 from pdjax import buckets, config, memory
 from pdjax.aot.target import Target
@@ -130,9 +129,5 @@ def _kv_tokens(
         target.hbm_bytes, run.cluster.hbm_utilization, "worker",
     )
   except ConfigError:
-    pages = config.pages_for(max(_lengths(workload)), page_tokens)
+    pages = config.pages_for(max(workload.total_tokens), page_tokens)
   return pages * page_tokens
-
-
-def _lengths(workload: Workload) -> Iterator[int]:
-  return (r.prompt_tokens + r.max_tokens for r in workload.requests)

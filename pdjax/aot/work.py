@@ -21,10 +21,7 @@ from pdjax.workload.workload import Workload
 
 def mean_tokens(workload: Workload) -> float:
   """Of a request with its answer."""
-  return statistics.fmean(
-      request.prompt_tokens + request.max_tokens
-      for request in workload.requests
-  )
+  return statistics.fmean(workload.total_tokens)
 
 
 def full_step(job: Job, workload: Workload, shape: Shape) -> Work:

@@ -105,7 +105,7 @@ def loads_of_survey(
   """(whether it counts, what it is, load): a warm-up, then whole rounds."""
   *_, (name, most) = survey(load, most_users)
   yield False, f"warm-up of {name}", most
-  began_s = at_s = time.monotonic()
+  began_s = time.monotonic()
   number = 0
   while not number or time.monotonic() < began_s + SURVEY_S:
     request_s = None

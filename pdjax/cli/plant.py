@@ -100,9 +100,7 @@ def fitted_to(cluster: "Cluster", run: Run, workload: Workload) -> "Cluster":
   """
   if run.backend.padding == "none":
     return cluster
-  return cluster.padded(
-      run, [r.prompt_tokens + r.max_tokens for r in workload.requests]
-  )
+  return cluster.padded(run, workload.total_tokens)
 
 
 def held(

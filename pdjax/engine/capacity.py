@@ -141,7 +141,7 @@ def empty_pools(run: Run) -> Iterator[str]:
 
 def beyond_positions(spec: ModelSpec, workload: Workload) -> Iterator[str]:
   """A line if requests are longer than the model's positions reach."""
-  lengths = [r.prompt_tokens + r.max_tokens for r in workload.requests]
+  lengths = workload.total_tokens
   most = spec.max_position_embeddings
   beyond = sum(length > most for length in lengths)
   if beyond:
@@ -166,10 +166,7 @@ def none_fits(
     return
   held = {
       "PC": ("prompt", [r.prompt_tokens for r in workload.requests]),
-      "DC": (
-          "request",
-          [r.prompt_tokens + r.max_tokens for r in workload.requests],
-      ),
+      "DC": ("request", workload.total_tokens),
   }
   for roles, (what, lengths) in held.items():
     room = room_tokens(run, pool_pages, roles)
@@ -246,8 +243,7 @@ def limits_of(
     run: Run, spec: ModelSpec, workload: Workload
 ) -> list[Limits]:
   """The largest pass of each worker, for the requests that fit a pool."""
-  lengths = [r.prompt_tokens + r.max_tokens for r in workload.requests]
   return pass_limits(
-      run, spec.num_kv_heads, lengths, pool_pages_of(run),
+      run, spec.num_kv_heads, workload.total_tokens, pool_pages_of(run),
       staging_pages(run, sent_page_bytes(run, spec)),
   )

@@ -58,6 +58,11 @@ class Workload:
       if not 0 <= id < len(self.requests) or after_ps < 1:
         raise ValueError(f"{id=}: cancelled {after_ps=} after its arrival")
 
+  @property
+  def total_tokens(self) -> list[int]:
+    """Of each request with the longest answer that it declares."""
+    return [r.prompt_tokens + r.max_tokens for r in self.requests]
+
   def clients(self) -> Clients:
     """Who sends the requests, at the start of a run."""
     return clients_of(
