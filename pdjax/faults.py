@@ -12,13 +12,16 @@ import heapq
 import random
 from collections import Counter
 
-from pdjax.config import Fault, Faults
+from pdjax.config import ConfigError, Fault, Faults
 from pdjax.events import Cancelled, Deadline, WorkerBack, WorkerLost
 from pdjax.request import Progress, State
 
 PS_PER_S = 10**12
 
 Strike = WorkerLost | WorkerBack | Cancelled | Deadline
+
+MOST_LOSSES = 100_000
+"""Of workers, drawn in a run: one that is lost more often never gets on."""
 
 _TRANSFER = "transfer_"
 """What the kinds of faults begin with that hit transfers."""
@@ -60,6 +63,7 @@ class FaultPlan:
     self._due: list[tuple[int, int, Fault | int]] = []
     self._pushed = 0
     self._lost: set[int] = set()
+    self._drawn_losses = 0
     self._draws = [
         random.Random(f"{faults.seed} worker {worker}")
         for worker in range(workers)
@@ -160,9 +164,22 @@ class FaultPlan:
     return WorkerLost(now_ps, worker)
 
   def _draw_loss(self, worker: int, now_ps: int) -> None:
-    """The next loss of a worker that is up, where losses are drawn."""
+    """The next loss of a worker that is up, where losses are drawn.
+
+    Raises:
+      ConfigError: there have been more than any run of use has.
+    """
     if self._faults.worker_up_s is None:
       return
+    self._drawn_losses += 1
+    if self._drawn_losses > MOST_LOSSES:
+      raise ConfigError([
+          f"faults.worker_up_s: workers were lost {MOST_LOSSES} times in"
+          f" {now_ps / PS_PER_S:.3g} s of the run; at most so often, so let"
+          " them be up or down for longer (faults.worker_up_s,"
+          f" faults.worker_down_s): they are {self._faults.worker_up_s:g} s"
+          f" and {self._faults.worker_down_s:g} s in the mean"
+      ])
     draw = self._draws[worker]
     up_s = draw.expovariate(1 / self._faults.worker_up_s)
     down_s = draw.expovariate(1 / self._faults.worker_down_s)

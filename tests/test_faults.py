@@ -10,6 +10,7 @@ from pdjax.events import Cancelled, WorkerBack, WorkerLost
 from pdjax.faults import FaultPlan, Harm, plan_of
 from pdjax.metrics.conditions import comparable, conditions
 from pdjax.request import Progress, Request, State
+from tests.laws.cluster import beset, load_of, run_config, serve_load
 
 S = 10**12
 
@@ -84,6 +85,18 @@ def test_losses_are_drawn_for_each_worker_by_itself():
 
   two, three = first(2), first(3)
   assert two.items() <= three.items() and len(set(three.values())) == 3
+
+
+def test_workers_that_are_lost_without_an_end_are_told():
+  """A step takes thousands of the microseconds that a worker is up."""
+  hits = Faults(worker_up_s=1e-6, worker_down_s=1e-6)
+  run = beset(run_config("continuous", "2C"), hits)
+  load = load_of(*((index * 10**6, 100, 20) for index in range(30)))
+  with pytest.raises(schema.ConfigError) as told:
+    serve_load(run, load)
+  (line,) = told.value.errors
+  assert line.startswith("faults.worker_up_s: workers were lost 100000 times")
+  assert line.endswith("they are 1e-06 s and 1e-06 s in the mean")
 
 
 def test_a_fault_waits_for_its_state():
