@@ -182,7 +182,8 @@ def _support(cause: str, summary: Mapping[str, Any]) -> list[str]:
   lines = {
       "prefill_queue": _worker_words(summary, ("P", "C")),
       "transfer": [
-          f"a link is busy {summary['link_busy_share']:.0%} of the run; a"
+          f"a link is busy {_at_most(summary)}{summary['link_busy_share']:.0%}"
+          " of the run; a"
           f" hand-off leaves {summary['mean_transfer_ms'] or 0:.3g} ms exposed"
           f" beside {summary['mean_prefill_ms'] or 0:.3g} ms of prefill"
       ],
@@ -199,6 +200,11 @@ def _support(cause: str, summary: Mapping[str, Any]) -> list[str]:
       ],
   }
   return lines.get(cause, [])
+
+
+def _at_most(summary: Mapping[str, Any]) -> str:
+  """Pages that leave layer by layer do so while others are computed."""
+  return "at most " if summary["layered_transfers"] else ""
 
 
 def _worker_words(

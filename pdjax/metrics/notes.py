@@ -26,7 +26,7 @@ def notes(
   return [
       *(_unsteady(table) if table.window else ()), *_given_up(summary),
       *_cut(summary), *_broken(summary), *_refused(summary),
-      *_vacuous(summary),
+      *_vacuous(summary), *_layered(summary),
       *_few(summary, slo),
   ]
 
@@ -90,6 +90,23 @@ def _vacuous(summary: Mapping[str, Any]) -> Iterator[str]:
       yield (
           f"SLO: {count} of {judged} requests pass {metric} without a sample"
       )
+
+
+def _layered(summary: Mapping[str, Any]) -> Iterator[str]:
+  """Figures that hold the time in which a transfer's layers are computed."""
+  if summary["layered_transfers"]:
+    hidden_ms = summary["mean_hidden_transfer_ms"]
+    exposed = summary["exposed_transfer_share"]
+    yield (
+        "bounds, as pages leave layer by layer: hidden transfer"
+        f" <= {_or_none(hidden_ms, '.3g')} ms, exposed share"
+        f" >= {_or_none(exposed, '.1%')}, a link busy"
+        f" <= {summary['link_busy_share']:.1%}"
+    )
+
+
+def _or_none(value: float | None, form: str) -> str:
+  return "-" if value is None else f"{value:{form}}"
 
 
 def _few(summary: Mapping[str, Any], slo: SLO) -> Iterator[str]:

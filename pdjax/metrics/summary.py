@@ -75,6 +75,7 @@ def summarize(
   summary |= _lost_prefill(table)
   summary |= found.figures(table, run.cluster.page_tokens)
   summary |= attribution.figures(table.attribution)
+  summary["layered_transfers"] = _layered(run, summary["transfers"])
   summary |= mishaps.figures(table.journal.mishaps)
   summary |= facts.known() | _cost_of_tokens(summary, facts)
   doubtful = doubts(everyone, summary, facts)
@@ -82,6 +83,12 @@ def summarize(
   summary["flags"] = doubtful + caveats(run, summary, facts)
   summary["notes"] = notes(table, summary, run.slo)
   return summary
+
+
+def _layered(run: config.Run, transfers: int) -> bool:
+  """Whether what is hidden of transfers, and busy links, are bounds."""
+  plan = run.strategy.transfer
+  return bool(plan and plan.group_layers and transfers)
 
 
 def chips_of(run: config.Run) -> int:

@@ -119,10 +119,17 @@ def _moved(
   return _spans("transfer", [
       (
           links[m.source, m.target], m.begin_ns, m.end_ns,
-          f"request {m.request}: {m.moved_bytes / 1e6:.3g} MB {m.failure}",
+          _carried(m),
       )
       for m in moves
   ], clip)
+
+
+def _carried(move: Moved) -> str:
+  told = [f"request {move.request}: {move.moved_bytes / 1e6:.3g} MB"]
+  if move.group_layers:
+    told.append("layer by layer, computing included")
+  return " ".join([*told, *([move.failure] if move.failure else [])])
 
 
 def _spans(

@@ -56,6 +56,9 @@ class Moved:
   end_ns: int
   moved_bytes: int
   failure: str
+  group_layers: int = 0
+  """Layers that left at a time, while the next were computed: its span and its
+  time on the link hold that computing too. 0: all at once."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -182,5 +185,5 @@ class _Reader:
         end.transfer, end.request, told.source, told.target, begin_ns,
         self._stages.pop((end.transfer, "gathered"), None),
         self._stages.pop((end.transfer, "sent"), None),
-        end.at_ps // 1000, end.moved_bytes, end.failure,
+        end.at_ps // 1000, end.moved_bytes, end.failure, told.group_layers,
     ))

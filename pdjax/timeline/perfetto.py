@@ -121,6 +121,7 @@ def _transfer(move: Moved, pid: int, lane: int) -> Iterator[Event]:
   args = {
       "request": move.request, "transfer": move.transfer,
       "bytes": move.moved_bytes, "failure": move.failure,
+      "group_layers": move.group_layers,
   }
   yield _slice(tracks.TRANSFER, pid, lane + 1, move.begin_ns, move.end_ns, args)
   if move.gathered_ns is None or move.sent_ns is None:

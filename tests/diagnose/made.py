@@ -47,6 +47,10 @@ CASES = {
     "interference": _run("1C", "continuous", 4.0, 2500, 150),
     # 262 MB of KV a request at 2 GB/s, beside 20 ms of prefill.
     "transfer": _run("1P1D", "disaggregated", 6.0, 2000, 60, link=2e9),
+    "transfer, layer by layer": _run(
+        "1P1D", "disaggregated", 6.0, 2000, 60, link=2e9,
+        transfer=config.TransferPlan(granularity="layers", layers=8),
+    ),
     # Room for eight requests of 700 tokens, and 20 arrive a second.
     "decode_memory": _run(
         "1P1D", "disaggregated", 20.0, 300, 400, kv_tokens=6000

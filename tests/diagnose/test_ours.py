@@ -24,6 +24,25 @@ def test_the_true_bottleneck_is_named(case):
   assert found.evidence and found.advice
 
 
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [("transfer", "a link is busy "),
+     ("transfer, layer by layer", "a link is busy at most ")],
+)
+def test_what_only_bounds_a_figure_is_marked(case, words):
+  _, summary = served(case)
+  found = finding(case)
+  share = f"{summary['link_busy_share']:.0%}"
+  assert any(words + share in line for line in found.evidence)
+  bounds = [n for n in summary["notes"] if n.startswith("bounds")]
+  assert bounds == ([] if "layer" not in case else [
+      "bounds, as pages leave layer by layer: hidden transfer"
+      f" <= {summary['mean_hidden_transfer_ms']:.3g} ms, exposed share"
+      f" >= {summary['exposed_transfer_share']:.1%}, a link busy"
+      f" <= {summary['link_busy_share']:.1%}"
+  ])
+
+
 @pytest.mark.parametrize("other", ["decode_bandwidth", "transfer"])
 def test_a_late_generator_comes_first(other):
   found = finding(other, late=True)
