@@ -5,7 +5,8 @@ Minutes:  under 1, no JAX
 Expected: Shortest prompt first lowers the mean time to the first token and
           raises its tail, against chunked prefill in order of arrival.
 
-Run it where `examples/` is, or put your own module in its place.
+The rule is `examples/my_policy.py`, which the package brings along; put your
+own module in its place.
 """
 
 from ml_collections import ConfigDict

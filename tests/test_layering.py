@@ -17,7 +17,7 @@ TELLS = {"unknown", "fieldtypes", "inputfile", "userscode"}
 """What says in words what is wrong with a value, a file, a user's code."""
 BASE = {
     "config", "layout", "request", "entry", "segments", "eventcolumns",
-    "events", "clients", "window", "tracks", "faults",
+    "events", "clients", "window", "tracks", "faults", "policyfile",
     *TELLS,
 }
 SIZES = {"dtypes", "models.spec", "models.presets", "models.sizes", "memory"}
@@ -51,6 +51,7 @@ ALLOWED: dict[str, set[str]] = {
     "fieldtypes": {"unknown"},
     "inputfile": {"fieldtypes"},
     "userscode": {"config"},
+    "policyfile": {"config", "userscode"},
     "schema": {"config", *TELLS},
     "literals": {"config", "schema", *TELLS},
     "reads": {"config", "ranges", "window", *TELLS},
@@ -119,7 +120,7 @@ ALLOWED: dict[str, set[str]] = {
 JAX_FREE = {
     "config", "layout", "dtypes", "request", "entry", "segments", "events",
     "clients", "window", "tracks", "faults", "eventcolumns", "eventfile",
-    *TELLS, *PASSES, "schema",
+    *TELLS, *PASSES, "policyfile", "schema",
     "literals", "reads", "ranges", "checks", "faultchecks", *POOLS,
     "models.rope", "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",

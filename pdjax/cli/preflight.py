@@ -19,7 +19,7 @@ from pdjax.layout import Layout
 from pdjax.metrics import slo
 from pdjax.models import checkpoint, spec_json
 from pdjax.models.sizes import spec_of
-from pdjax.schedule.setup import factory_of
+from pdjax.policyfile import factory_of
 from pdjax.simulate import chips
 from pdjax.simulate.cluster import cluster_of
 from pdjax.simulate.stepcosts import policy_for, step_costs_of

@@ -1,10 +1,6 @@
 """From a config to a world and a policy; the same for every backend."""
 
-import importlib
-import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 from pdjax.config import (
   LOCAL_PROMPT_TOKENS,
@@ -18,6 +14,7 @@ from pdjax.config import (
   most_seqs,
   pools_of,
 )
+from pdjax.policyfile import factory_of
 from pdjax.schedule import lanes
 from pdjax.schedule.adaptive import AdaptiveChunk
 from pdjax.schedule.batching import Batching, ByWorker, Continuous, Static
@@ -171,20 +168,3 @@ def _users_policy(run: Run) -> Policy:
       f"strategy.kind: {kind!r} made a {type(made).__name__} with neither"
       " `batch(worker, world)` nor `decide(event, world)`"
   ])
-
-
-def factory_of(kind: str) -> Callable[..., Any]:
-  """Imports `module:factory`, looking in the current folder too.
-
-  Raises:
-    ConfigError: there is no such module or factory, or importing it fails.
-  """
-  module_name, _, factory = kind.partition(":")
-  here = str(Path.cwd())
-  if here not in sys.path:
-    sys.path.append(here)
-  with users_code(f"strategy.kind: {kind!r}"):
-    found = getattr(importlib.import_module(module_name), factory)
-  if not callable(found):
-    raise ConfigError([f"strategy.kind: {kind!r} is no factory: not callable"])
-  return found

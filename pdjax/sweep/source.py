@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 
 import pdjax
+from pdjax.policyfile import spec_of
 
 
 @functools.cache
@@ -27,7 +28,7 @@ def policy_hash(kind: str) -> str:
   """SHA-256 of the file of a `module:factory`; empty for built-in ones."""
   if ":" not in kind:
     return ""
-  spec = importlib.util.find_spec(kind.partition(":")[0])
+  spec = spec_of(kind.partition(":")[0])
   if spec is None or not spec.origin or not Path(spec.origin).is_file():
     return ""
   return hashlib.sha256(Path(spec.origin).read_bytes()).hexdigest()
