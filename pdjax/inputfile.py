@@ -27,21 +27,31 @@ def path_of(name: str) -> Path:
     return path
 
 
-def refusal(name: str) -> str | None:
-  """Why a file cannot be read, in words; None if it can be."""
+READ_WHOLE_BYTES = 64 * 2**20
+"""Most of a file that somebody wrote and that is read in one go."""
+
+
+def refusal(name: str, most_bytes: int | None = None) -> str | None:
+  """Why a file cannot be read, in words; None if it can be, and has no more
+  than so many bytes."""
   if not name.strip():
     return EMPTY
   path = path_of(name)
   try:
-    mode = path.stat().st_mode
+    found = path.stat()
   except FileNotFoundError:
     return _missing(path)
   except (OSError, ValueError) as error:
     return _reason(error)
-  if stat.S_ISDIR(mode):
+  if stat.S_ISDIR(found.st_mode):
     return "is a folder, not a file"
-  if not stat.S_ISREG(mode):
+  if not stat.S_ISREG(found.st_mode):
     return "is no plain file"
+  if most_bytes is not None and found.st_size > most_bytes:
+    return (
+        f"has {found.st_size / 2**20:.0f} MiB, more than the"
+        f" {most_bytes / 2**20:.0f} MiB of any such file"
+    )
   return None if os.access(path, os.R_OK) else "may not be read"
 
 

@@ -219,7 +219,8 @@ _READS = (
         lambda run: (
             _simulated(run)
             and run.backend.costs in config.NAMED_COSTS
-            and run.strategy.kind not in ("lanes", "adaptive_chunk")
+            and config.lanes_of(run.strategy) is None
+            and run.strategy.kind != "adaptive_chunk"
         ),
         "only assumed or fitted costs are padded: a calibration is of padded"
         " passes, our engine has no lanes, and adaptive_chunk weighs the steps"

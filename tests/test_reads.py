@@ -51,6 +51,18 @@ def test_what_a_backend_reads():
   assert vain(both | {"backend": {"kind": "jax"}}) == {"cluster.chip"}
 
 
+@pytest.mark.parametrize(
+    ("strategy", "unread"),
+    [({"kind": "chunked"}, set()), ({"kind": "lanes"}, {"backend.padding"}),
+     ({"kind": "mine:Rule"}, set()),
+     ({"kind": "mine:Rule", "lanes": {"prefill_compute": 0.5}},
+      {"backend.padding"})],
+)
+def test_padded_passes_have_no_lanes(strategy, unread):
+  padded = {"backend": {"padding": "engine"}}
+  assert vain({"strategy": strategy} | padded) == unread
+
+
 def test_a_chip_of_ones_own_is_read_by_the_workers_on_it():
   chips = {"a": {"bf16_flops": 1e15}, "b": {"bf16_flops": 1e15}, "c.d": {}}
   one = {"cluster": {"chip": "a", "chips": chips}}

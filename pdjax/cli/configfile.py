@@ -57,14 +57,18 @@ def find(name: str) -> Path:
   folders = [given.parent, *(packaged_folders() if owned else [])]
   for folder in folders:
     for path in (folder / given.name, folder / f"{stem}.py"):
-      if inputfile.refusal(str(path)) is None:
+      if _refusal(path) is None:
         return path
   raise ConfigError([f"--config={name}: {_why_not(given, folders)}"])
 
 
+def _refusal(path: Path) -> str | None:
+  return inputfile.refusal(str(path), inputfile.READ_WHOLE_BYTES)
+
+
 def _why_not(given: Path, folders: list[Path]) -> str:
   for path in (given.parent / f"{given.name}.py", given):
-    reason = inputfile.refusal(str(path))
+    reason = _refusal(path)
     if reason and not reason.startswith(inputfile.MISSING):
       return reason
   known = [path.stem for folder in folders for path in configs_in(folder)]

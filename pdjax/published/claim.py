@@ -84,7 +84,7 @@ def read(name: str) -> Claim:
   """
   if name.endswith(".json"):
     path = inputfile.path_of(name)
-    if reason := inputfile.refusal(name):
+    if reason := inputfile.refusal(name, inputfile.READ_WHOLE_BYTES):
       raise ConfigError([f"{name}: {reason}"])
   else:
     path = FOLDER / f"{name}.json"

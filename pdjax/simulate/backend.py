@@ -129,27 +129,30 @@ class SimulatedBackend:
 
   def next_event(self) -> Event | None:
     """The earliest of what is pending, on a link, or due from a client."""
-    pending, key, take = self._pending, _NEVER, None
-    while pending and pending[0][3] != pending[0][4].awaited:
-      heapq.heappop(pending)  # cut or delayed since
-    if pending:
-      key, take = pending[0][:3], SimulatedBackend._take_pending
-    if self._transfers and (sent := self._links.next_completion()):
-      sent_key = (sent[0], _PROGRESSED, sent[1])
-      if sent_key < key:
-        key, take = sent_key, SimulatedBackend._take_sent
-    if (due := self._clients.due()) is not None:
-      if due is not self._due:
-        self._due, self._due_key = due, delivery_key(due)
-      if self._due_key < key:
-        key, take = self._due_key, SimulatedBackend._take_due
-    if self._plan is not None and (strike := self._strike_key(self._plan)):
-      if strike < key:
-        key, take = strike, SimulatedBackend._take_strike
-    if take is None:
-      return None
-    self._now = key
-    return take(self) or self.next_event()
+    event, pending = None, self._pending
+    while event is None:
+      key, take = _NEVER, None
+      while pending and pending[0][3] != pending[0][4].awaited:
+        heapq.heappop(pending)  # cut or delayed since
+      if pending:
+        key, take = pending[0][:3], SimulatedBackend._take_pending
+      if self._transfers and (sent := self._links.next_completion()):
+        sent_key = (sent[0], _PROGRESSED, sent[1])
+        if sent_key < key:
+          key, take = sent_key, SimulatedBackend._take_sent
+      if (due := self._clients.due()) is not None:
+        if due is not self._due:
+          self._due, self._due_key = due, delivery_key(due)
+        if self._due_key < key:
+          key, take = self._due_key, SimulatedBackend._take_due
+      if self._plan is not None and (strike := self._strike_key(self._plan)):
+        if strike < key:
+          key, take = strike, SimulatedBackend._take_strike
+      if take is None:
+        return None
+      self._now = key
+      event = take(self)
+    return event
 
   def start(self, command: Command, world: World) -> None:
     if self._plan is not None:

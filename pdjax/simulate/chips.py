@@ -29,7 +29,11 @@ _FIELDS = {
 
 
 _MOST = 1e21
-"""Of any figure."""
+"""Of any rate or size."""
+_MOST_PARTS = 10**6
+"""Of what is counted: units of a chip, chips, links."""
+_AXES = (0, 2, 3)
+"""Of a torus, or none."""
 
 
 def chip(name: str, own: Own | None = None) -> Chip:
@@ -117,10 +121,13 @@ def _problems(name: str, told: Mapping[str, Any]) -> Iterator[str]:
     elif _FIELDS[field] is str:
       if not isinstance(value, str):
         yield f"{where}.{field}: must be text, got {shown(value)}"
-    elif isinstance(value, str) or not _low(field) <= value <= _MOST:
+    elif field == "torus_axes":
+      if value not in _AXES:
+        yield f"{where}.{field}: must be 0, 2 or 3, got {shown(value)}"
+    elif isinstance(value, str) or not _low(field) <= value <= _high(field):
       yield (
           f"{where}.{field}: must be a number from {_low(field):g} to"
-          f" {_MOST:g}, got {shown(value)}"
+          f" {_high(field):g}, got {shown(value)}"
       )
 
 
@@ -128,7 +135,12 @@ def _low(field: str) -> float:
   """Rates below would round to nothing once their efficiency is taken off."""
   if field.endswith(("_flops", "_ops", "_per_s")):
     return 1e6
-  return {"torus_axes": 0, "price_usd_per_hour": 1e-6}.get(field, 1)
+  return {"price_usd_per_hour": 1e-6}.get(field, 1)
+
+
+def _high(field: str) -> float:
+  parts = ("_units", "_tile", "_chips", "_links")
+  return _MOST_PARTS if field.endswith(parts) else _MOST
 
 
 def _whole(field: str) -> bool:

@@ -1,5 +1,6 @@
 """Chips: every published figure, and what happens without one."""
 
+import dataclasses
 import json
 
 import pytest
@@ -111,6 +112,30 @@ def test_mistakes_in_ones_own_chips_a_line_each():
   ]
   assert "did you mean 'h100-sxm'" in lines[0]
   assert "did you mean 'hbm_bytes'" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong", "allowed"),
+    [
+        ("torus_axes", 1, "must be 0, 2 or 3"),
+        ("torus_axes", 4, "must be 0, 2 or 3"),
+        ("compute_units", 1e21, "must be a number from 1 to 1e+06"),
+        ("domain_chips", 1e7, "must be a number from 1 to 1e+06"),
+    ],
+)
+def test_what_no_chip_has_is_told(field, wrong, allowed):
+  (line,) = problems({"mine": {"like": "tpu-v5p", field: wrong}})
+  assert line.startswith(f"cluster.chips.mine.{field}: {allowed}, got")
+
+
+@pytest.mark.parametrize("like", CHIPS)
+def test_every_chip_could_be_described_in_a_config(like):
+  figures = {
+      field.name: value for field in dataclasses.fields(CHIPS[like])
+      if field.name not in ("name", "sources")
+      and (value := getattr(CHIPS[like], field.name)) is not None
+  }
+  assert problems({"mine": figures}) == []
 
 
 def test_network_share_of_a_chip():

@@ -61,6 +61,13 @@ def test_one_request_alone_exposes_its_last_group(layers):
   assert ended.at_ps == sent.at_ps + cost.scatter_ps(size // groups)
 
 
+def test_many_prompts_leave_a_step_in_many_groups():
+  """No group but the first of each prompt is told of: 1860 in a row."""
+  rows = [(0, 1, 2)] * 60
+  log, _ = served(1, *rows, link=Link(bandwidth_bytes_per_s=1e15, latency_s=0))
+  assert len(log.of(TransferEnded)) == 60
+
+
 def test_on_a_slow_link_all_but_the_first_layers_compute_is_exposed():
   """The link is never idle: it ends when all bytes have passed it."""
   slow = Link(bandwidth_bytes_per_s=1e9, latency_s=0.0)

@@ -21,7 +21,8 @@ from pdjax.simulate.profiles.cost import ProfiledCost, StepTimes
 CHIP = "a100-80gb-sxm"
 _FIELD = "backend.costs"
 _DAMAGE = (
-    KeyError, TypeError, ValueError, AttributeError, RecursionError, csv.Error
+    KeyError, TypeError, ValueError, AttributeError, RecursionError, OSError,
+    csv.Error,
 )
 
 
@@ -82,7 +83,8 @@ def _name(file: Path) -> str:
 def _read(
     path: Path, field: str = _FIELD
 ) -> dict[tuple[str, int], StepTimes] | Calibration:
-  if reason := inputfile.refusal(str(path)):
+  most = inputfile.READ_WHOLE_BYTES
+  if reason := inputfile.refusal(str(path), most):
     if field == _FIELD and (close := nearest(str(path), NAMED_COSTS)):
       reason += f"; did you mean {close!r}?"
     raise _refused(str(path), reason, field)

@@ -77,3 +77,17 @@ def test_other_files_are_refused(tmp_path, text, reason):
     path.write_text(text)
   with pytest.raises(ConfigError, match=reason):
     cluster_of(run_with(path))
+
+
+def test_what_is_far_too_large_is_not_read(tmp_path):
+  path = tmp_path / "trace.json"
+  with path.open("wb") as file:
+    file.truncate(10**12)
+  with pytest.raises(ConfigError, match="has 953674 MiB, more than the 64 MiB"):
+    cluster_of(run_with(path))
+
+
+def test_what_cannot_be_read_after_all_is_one_line():
+  """A plain file of no bytes that is read nowhere."""
+  with pytest.raises(ConfigError, match="^backend.costs: /proc/self/mem: "):
+    cluster_of(run_with("/proc/self/mem"))
