@@ -60,6 +60,6 @@ def get_config() -> ConfigDict:
               },
           ),
           "grid": {"workload": {"rate": (14.0, 45.0)}},
-          "repeats": 2,
+          "repeats": 3,
       },
   })

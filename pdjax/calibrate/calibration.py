@@ -7,7 +7,7 @@ times, seeded. (Efron, The Annals of Statistics, 1979.)
 Units: `_ps` picoseconds.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from pdjax.calibrate.observe import StepSeen, TransferSeen
 from pdjax.simulate.fittedcost import COPIES, PRICES, FittedCost, Padding
 from pdjax.simulate.profiles.calibrated import VERSION, VERSION_KEY
 from pdjax.simulate.rates import PS_PER_S
-from pdjax.simulate.sharing import SHARED
+from pdjax.simulate.sharing import NEIGHBOURS
 
 RESAMPLES = 40
 
@@ -46,14 +46,19 @@ def calibration(
   )
   link = fit_link(transfers)
   errors = [*_errors(cost, held_out)]
+  alone, *rises = cost.prices(), cost.sharing.prompts, cost.sharing.decodes
+  alone_spread, *rises_spread = map(
+      _relative, spread(fitted, shared, RESAMPLES), (alone, *rises)
+  )
   return {
       VERSION_KEY: VERSION,
       "model": model,
       "tp": tp,
       "accuracy": _accuracy(errors, made_by),
-      "prices": {name: getattr(cost, name) for name in PRICES},
-      "spread": _spread(cost, fitted, shared),
-      "sharing": {kind: getattr(cost.sharing, kind) for kind in SHARED},
+      "prices": dict(zip(PRICES, alone, strict=True)),
+      "spread": dict(zip(PRICES, alone_spread, strict=True)),
+      "sharing": _by_kind(rises),
+      "sharing_spread": _by_kind(rises_spread),
       "copies": {name: getattr(cost, name) for name in COPIES},
       "kv_bytes_per_token": kv_bytes_per_token,
       "link": {
@@ -108,21 +113,23 @@ def _accuracy(
   )
 
 
-def _spread(
-    cost: FittedCost, steps: Sequence[StepSeen], shared: bool
-) -> dict[str, float | None]:
-  """Of each price, one standard deviation over the price; None of 0."""
-  values = {name: getattr(cost, name) for name in PRICES}
-  values |= {
-      f"shared_{kind}": getattr(cost.sharing, kind) for kind in SHARED
-  }
-  deviations = spread(cost, steps, shared, RESAMPLES)
+def _by_kind(rises: Iterable[Sequence[Any]]) -> dict[str, dict[str, Any]]:
+  """Something of each price's rise, by kind of neighbour and by name."""
   return {
-      name: deviation / value if value else None
-      for (name, value), deviation in zip(
-          values.items(), deviations, strict=True
-      )
+      kind: dict(zip(PRICES, values, strict=True))
+      for kind, values in zip(NEIGHBOURS, rises, strict=True)
+      if any(values)
   }
+
+
+def _relative(
+    deviations: Sequence[float], values: Sequence[int]
+) -> list[float | None]:
+  """One standard deviation of each value, over the value; None of 0."""
+  return [
+      float(deviation) / value if value else None
+      for deviation, value in zip(deviations, values, strict=True)
+  ]
 
 
 def _range(steps: Sequence[StepSeen]) -> dict[str, int]:

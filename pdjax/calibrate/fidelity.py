@@ -7,6 +7,7 @@ of how workers that share a host are said to disturb each other.
 
 import dataclasses
 import math
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,6 +97,43 @@ def compare(
           )
       )
   return compared
+
+
+def middle(repeats: Sequence[Sequence[Compared]]) -> list[Compared]:
+  """Figures of a run that was measured several times: the median of them."""
+  return [
+      dataclasses.replace(
+          same[0], measured_ms=statistics.median(c.measured_ms for c in same)
+      )
+      for same in _by_figure(repeats)
+  ]
+
+
+def noise_floor(
+    repeats: Sequence[Sequence[Compared]]
+) -> dict[tuple[str, int], float]:
+  """By metric and percentile: what repeats differ by, over their median.
+
+  Empty of a run that was measured once.
+  """
+  floor = {}
+  for same in _by_figure(repeats) if len(repeats) > 1 else ():
+    measured = [c.measured_ms for c in same]
+    widest = max(measured) - min(measured)
+    at = (same[0].metric, same[0].percentile)
+    floor[at] = widest / statistics.median(measured)
+  return floor
+
+
+def _by_figure(
+    repeats: Sequence[Sequence[Compared]]
+) -> list[list[Compared]]:
+  """Of each figure that every repeat has: one of each repeat."""
+  found: dict[tuple[str, int], list[Compared]] = {}
+  for figures in repeats:
+    for one in figures:
+      found.setdefault((one.metric, one.percentile), []).append(one)
+  return [same for same in found.values() if len(same) == len(repeats)]
 
 
 def rank_correlation(

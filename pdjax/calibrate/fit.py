@@ -1,22 +1,22 @@
-"""Step costs fitted to measured steps: seven prices and two shares.
+"""Step costs fitted to measured steps: eight prices, alone and beside others.
 
-None of the prices of `FittedCost` may be negative (Lawson and Hanson, Solving
-Least Squares Problems, 1974), so extrapolation never turns one negative.
+None of the prices of `FittedCost` may be negative, nor lower beside others
+(Lawson and Hanson, Solving Least Squares Problems, 1974), so extrapolation
+never turns one negative.
 
 Noise is taken to grow with the step: residuals are weighed by the inverse of
 the price itself, found by iteration. Weighing by the inverse of the measured
 time instead would favour lucky steps and fit prices that are too low.
 
-Where workers share a host, measured times are first brought to what the steps
-would have taken alone: a pass that was beside others for a part of its time did
-less of its work in that part. How much less is what `Sharing` says, and it is
-found in the same iteration: such that passes beside others cost what their
-prices say, in the mean, each weighed by the time that it was.
+Where workers share a host, a pass may have been beside others for a part of its
+time. The longer it takes in such company, the less of its work was done in it;
+how much is found in the same iteration. Then a step's time is a sum of prices
+and rises, each times what was done of it where it holds.
 
 Units: `_ps` picoseconds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,16 @@ from pdjax.calibrate.steptable import Table, table_of
 from pdjax.simulate.fittedcost import PRICES, UNPADDED, FittedCost, Padding
 from pdjax.simulate.links import Link
 from pdjax.simulate.rates import PS_PER_S
-from pdjax.simulate.sharing import ISOLATED, SHARED, Sharing
+from pdjax.simulate.sharing import Sharing
 
-Fitted = tuple[np.ndarray, Sharing]
-"""Prices in the order of `PRICES`, and what workers lose to each other."""
+_ITERATIONS = 12
+"""More change the prices by less than a thousandth."""
+_TURNS = 40
+"""Likewise where what was done beside others is to be found, too."""
+_USUAL = 1.0
+"""Errors beyond this share of the price count by their size, not its square: a
+step in which the machine did something else must not bend the others' price.
+(Huber, The Annals of Mathematical Statistics, 1964.)"""
 
 
 def fit_cost(
@@ -52,103 +58,81 @@ def fit_cost(
   Raises:
     ValueError: no step was seen.
   """
-  prices, sharing = fit(table_of(steps), shared)
+  alone, prompts, decodes = fit(table_of(steps), shared).round().astype(int)
   return FittedCost(
-      **dict(zip(PRICES, map(round, prices), strict=True)),
+      **dict(zip(PRICES, alone.tolist(), strict=True)),
       **fit_copies(transfers),
       kv_bytes_per_token=kv_bytes_per_token,
       padding=padding,
-      sharing=sharing,
+      sharing=Sharing(
+          prompts=tuple(prompts.tolist()), decodes=tuple(decodes.tolist())
+      ),
   )
 
 
-def fit(steps: Table, shared: bool, start: Sharing = ISOLATED) -> Fitted:
-  """Prices, and then shares and prices in turns until the shares stay."""
-  elapsed_ps, sharing = steps.elapsed_ps, start
-  prices = _weighted_nnls(steps.rows, elapsed_ps * steps.pace(sharing))
-  for _ in range(_TURNS if shared else 0):
-    before, sharing = sharing, _sharing(steps, steps.rows @ prices)
-    prices = _weighted_nnls(steps.rows, elapsed_ps * steps.pace(sharing))
-    if _change(before, sharing) < _STILL:
-      break
-  return prices, sharing
+def fit(
+    steps: Table, shared: bool, start: np.ndarray | None = None
+) -> np.ndarray:
+  """Prices in the order of `PRICES`: alone, and both rises beside others.
+
+  Without `shared` there are none of these, whoever was beside. A `start` near
+  the result saves turns.
+  """
+  prices = np.zeros((3, len(PRICES)))
+  if not shared:
+    prices[0] = _weighted_nnls(lambda _: steps.rows, steps.elapsed_ps)
+    return prices
+
+  def columns(found: np.ndarray | None) -> np.ndarray:
+    return steps.beside(steps.mix(first if found is None else found))
+
+  first, turns = (prices, _TURNS) if start is None else (start, _ITERATIONS)
+  return _weighted_nnls(columns, steps.elapsed_ps, turns).reshape(prices.shape)
 
 
-_TURNS = 80
-_STILL = 3e-4
-"""Where few steps were alone each turn changes little: they go on longer."""
+def _weighted_nnls(
+    columns_at: Callable[[np.ndarray | None], np.ndarray],
+    target: np.ndarray,
+    turns: int = _ITERATIONS,
+) -> np.ndarray:
+  """Non-negative coefficients; errors count relative to the fitted value.
+
+  `columns_at`: what they are of, given those of the turn before; None first.
+  """
+  found, fitted = None, np.full(len(target), target.mean())
+  trust = np.ones(len(target))
+  for _ in range(turns):
+    columns, weight = columns_at(found), np.sqrt(trust) / fitted
+    found = _nnls(columns * weight[:, None], target * weight)
+    fitted = np.maximum(columns @ found, target.min())
+    off = np.abs(target / fitted - 1)
+    trust = np.minimum(1.0, _USUAL / np.maximum(off, _USUAL))
+  assert found is not None
+  return found
 
 
-def _change(one: Sharing, other: Sharing) -> float:
-  return max(abs(getattr(one, kind) - getattr(other, kind)) for kind in SHARED)
-
-
-def spread(
-    cost: FittedCost, steps: Sequence[StepSeen], shared: bool, resamples: int
-) -> list[float]:
-  """Standard deviations of prices and of both shares over bootstrap fits."""
-  table, draw = table_of(steps), np.random.default_rng(0)
-  fits = []
-  for _ in range(resamples):
-    chosen = draw.integers(len(steps), size=len(steps))
-    prices, sharing = fit(table.take(chosen), shared, cost.sharing)
-    fits.append([*prices, sharing.prompt, sharing.decode])
-  return np.std(fits, axis=0, ddof=1).tolist()
-
-
-def _sharing(steps: Table, price_ps: np.ndarray) -> Sharing:
-  """The shares with which the steps' prices are right beside others."""
-  ratio, prompts = steps.elapsed_ps / price_ps, steps.prompts
-  return Sharing(
-      prompt=_share(steps.shares[prompts], ratio[prompts]),
-      decode=_share(steps.shares[~prompts], ratio[~prompts]),
-  )
-
-
-def _share(shares: np.ndarray, ratio: np.ndarray) -> float:
-  """By bisection between isolation and taking turns; `ratio` is time over
-  price alone."""
-  others = np.arange(shares.shape[1])
-  trust = np.minimum(1.0, _USUAL / np.maximum(np.abs(ratio - 1), _USUAL))
-  weight = trust * shares[:, 1:].sum(axis=1)
-  low, high = 0.0, 1.0
-  for _ in range(_HALVINGS):
-    middle = (low + high) / 2
-    pace = (shares / (1 + middle * others)).sum(axis=1)
-    if weight @ (ratio * pace - 1) > 0:
-      low = middle
-    else:
-      high = middle
-  return round((low + high) / 2, 4)
-
-
-_HALVINGS = 20
-
-
-def _weighted_nnls(rows: np.ndarray, target: np.ndarray) -> np.ndarray:
-  """Non-negative coefficients; errors count relative to the fitted value."""
+def _nnls(rows: np.ndarray, target: np.ndarray) -> np.ndarray:
+  """Non-negative least squares; columns are brought to one scale first."""
   from scipy.optimize import nnls
 
   scale = rows.max(axis=0)
   scale[scale == 0] = 1.0
-  rows = rows / scale
-  found, fitted = np.zeros(rows.shape[1]), np.full(len(target), target.mean())
-  trust = np.ones(len(target))
-  for _ in range(_ITERATIONS):
-    weight = np.sqrt(trust) / fitted
-    found, _ = nnls(rows * weight[:, None], target * weight)
-    fitted = np.maximum(rows @ found, target.min())
-    off = np.abs(target / fitted - 1)
-    trust = np.minimum(1.0, _USUAL / np.maximum(off, _USUAL))
+  both = np.column_stack([rows / scale, target])
+  r = np.asarray(np.linalg.qr(both, mode="r"))
+  found, _ = nnls(r[:, :-1], r[:, -1])
   return found / scale
 
 
-_ITERATIONS = 12
-"""More change the prices by less than a thousandth."""
-_USUAL = 1.0
-"""Errors beyond this share of the price count by their size, not its square: a
-step in which the machine did something else must not bend the others' price.
-(Huber, The Annals of Mathematical Statistics, 1964.)"""
+def spread(
+    steps: Sequence[StepSeen], shared: bool, resamples: int
+) -> np.ndarray:
+  """Standard deviations of what `fit` finds, over bootstrap fits."""
+  table, draw = table_of(steps), np.random.default_rng(0)
+  found, fits = fit(table, shared), []
+  for _ in range(resamples):
+    some = table.take(draw.integers(len(steps), size=len(steps)))
+    fits.append(fit(some, shared, found))
+  return np.std(fits, axis=0, ddof=1)
 
 
 def fit_copies(transfers: Sequence[TransferSeen]) -> dict[str, Any]:
@@ -166,7 +150,8 @@ def fit_copies(transfers: Sequence[TransferSeen]) -> dict[str, Any]:
       times_ps.append(np.quantile([getattr(s, name) for s in alike], 0.25))
   if not rows:
     return {"copy_ps_per_byte": 0.0}
-  found = _weighted_nnls(np.array(rows, float), np.maximum(times_ps, 1.0))
+  columns = np.array(rows, float)
+  found = _weighted_nnls(lambda _: columns, np.maximum(times_ps, 1.0))
   return {
       "gather_fixed_ps": round(found[0]),
       "scatter_fixed_ps": round(found[1]),
@@ -181,16 +166,17 @@ def fit_link(transfers: Sequence[TransferSeen]) -> Link:
   moved = np.array([seen.moved_bytes for seen in transfers], float)
   link_ps = np.array([seen.link_ps for seen in transfers], float)
   rows = np.stack([np.ones_like(moved), moved], axis=1)
-  latency_ps, ps_per_byte = _weighted_nnls(rows, link_ps)
+  latency_ps, ps_per_byte = _weighted_nnls(lambda _: rows, link_ps)
   bandwidth = PS_PER_S / max(ps_per_byte, 1.0)
   return Link(max(1, round(bandwidth)), round(latency_ps))
 
 
 def priced_ps(cost: FittedCost, steps: Sequence[StepSeen]) -> np.ndarray:
   """Of each step, padded as it was and beside whom it was."""
-  table = table_of(steps)
-  alone_ps = table.rows @ np.array(cost.prices(False), float)
-  return np.maximum(alone_ps, 1) / table.pace(cost.sharing)
+  none = (0,) * len(PRICES)
+  rises = (cost.sharing.prompts or none, cost.sharing.decodes or none)
+  prices = np.array([cost.prices(), *rises], float)
+  return table_of(steps).priced_ps(prices)
 
 
 def step_errors(cost: FittedCost, steps: Sequence[StepSeen]) -> np.ndarray:

@@ -12,17 +12,17 @@ Units: `_ps` integer picoseconds.
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from pdjax.calibrate.occupancy import Occupancy
+from pdjax.calibrate.occupancy import Busy, Occupancy, Shares
 from pdjax.events import (
-    Arrived,
-    Command,
-    Event,
-    Log,
-    Step,
-    StepEnded,
-    Transfer,
-    TransferEnded,
-    TransferProgressed,
+  Arrived,
+  Command,
+  Event,
+  Log,
+  Step,
+  StepEnded,
+  Transfer,
+  TransferEnded,
+  TransferProgressed,
 )
 from pdjax.schedule.cost import StepShape
 from pdjax.schedule.loop import Policy, serve
@@ -30,6 +30,9 @@ from pdjax.schedule.replay import ReplayBackend
 from pdjax.schedule.world import World
 from pdjax.simulate.backend import shape_of
 from pdjax.simulate.fittedcost import UNPADDED, Padding
+from pdjax.simulate.sharing import ALONE
+
+_PS_PER_US = 10**6
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,8 +41,8 @@ class StepSeen:
 
   shape: StepShape
   elapsed_ps: int
-  shares: tuple[float, ...] = (1.0,)
-  """Of that time, with 1, 2, ... workers busy, its own among them."""
+  shares: Shares = ((ALONE, 1.0),)
+  """Of that time, by which neighbours were busy."""
   padding: Padding = UNPADDED
   """Sizes of the engine that took it."""
 
@@ -62,7 +65,7 @@ class Observer(ReplayBackend):
     self.transfers: list[TransferSeen] = []
     self._paddings = paddings
     self._passes: list[_Pass] = []
-    self._busy: list[tuple[int, int]] = []
+    self._busy: list[Busy] = []
     self._begun: dict[int, tuple[StepShape, int]] = {}
     """Of runs under way: what they are, and what brought them about when."""
     self._free_ps: dict[tuple[int, int], int] = {}
@@ -77,7 +80,7 @@ class Observer(ReplayBackend):
     return [
         StepSeen(
             one.shape, one.ends_ps - one.begins_ps,
-            known.shares(one.begins_ps, one.ends_ps), one.padding,
+            known.shares(one.busy), one.padding,
         )
         for one in self._passes
     ]
@@ -102,9 +105,17 @@ class Observer(ReplayBackend):
     if isinstance(command, Step):
       started = world.workers[command.worker].runs[command.lane]
       assert started is not None
-      self._begun[command.run] = (shape_of(started, True), self._cause_ps)
+      shape = shape_of(started, True, self._rested_us())
+      self._begun[command.run] = (shape, self._cause_ps)
     if isinstance(command, Transfer):
       self._stages_ps[command.transfer] = [self._now_ps]
+
+  def _rested_us(self) -> int:
+    """For how long nobody has worked when something begins."""
+    if self._begun:
+      return 0
+    last_ps = max(self._free_ps.values(), default=0)
+    return max(0, self._cause_ps - last_ps) // _PS_PER_US
 
   def _note_run(self, event: StepEnded) -> None:
     shape, cause_ps = self._begun.pop(event.run)
@@ -114,7 +125,9 @@ class Observer(ReplayBackend):
     padding = self._paddings[event.worker] if self._paddings else UNPADDED
     self._passes += _passes(shape, event, begins_ps, padding)
     self._free_ps[lane] = _happened_ps(event)
-    self._busy.append((begins_ps, self._free_ps[lane]))
+    self._busy.append(
+        Busy(begins_ps, self._free_ps[lane], bool(shape.prefill))
+    )
 
   def _note_transfer(self, event: TransferEnded) -> None:
     points = [*self._stages_ps.pop(event.transfer), event.at_ps]
@@ -132,6 +145,10 @@ class _Pass:
   ends_ps: int
   padding: Padding
 
+  @property
+  def busy(self) -> Busy:
+    return Busy(self.begins_ps, self.ends_ps, bool(self.shape.prefill))
+
 
 def _passes(
     shape: StepShape, event: StepEnded, begins_ps: int, padding: Padding
@@ -146,7 +163,8 @@ def _passes(
       at_ps += segment.step_ps(index)
       yield _Pass(one, begins_ps, at_ps, padding)
       context_tokens += shape.decode_seqs
-      shape, begins_ps = dataclasses.replace(shape, begins=False), at_ps
+      shape = dataclasses.replace(shape, begins=False, rested_us=0)
+      begins_ps = at_ps
 
 
 def _happened_ps(event: Event) -> int:

@@ -1,50 +1,68 @@
-"""How many workers of a host were busy, at any time of a log.
+"""Which workers of a host were busy, and with what, at any time of a log.
 
 Units: `_ps` integer picoseconds.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-Busy = tuple[int, int]
-"""When a worker began something, and when it was over."""
+from pdjax.simulate.sharing import Beside
+
+Shares = tuple[tuple[Beside, float], ...]
+"""Of a time, by who was busy beside a worker meanwhile; they sum to 1."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Busy:
+  """A worker was, from when to when, and whether with prompts."""
+
+  begins_ps: int
+  ends_ps: int
+  prompts: bool
 
 
 class Occupancy:
-  """Counts busy workers; those of one worker do not overlap."""
+  """Counts busy workers by kind; times of one worker do not overlap."""
 
   def __init__(self, busy: Iterable[Busy]):
-    changes: dict[int, int] = {}
-    for begin_ps, end_ps in busy:
-      changes[begin_ps] = changes.get(begin_ps, 0) + 1
-      changes[end_ps] = changes.get(end_ps, 0) - 1
+    changes: dict[int, list[int]] = {}
+    for one in busy:
+      changes.setdefault(one.begins_ps, [0, 0])[not one.prompts] += 1
+      changes.setdefault(one.ends_ps, [0, 0])[not one.prompts] -= 1
     times = sorted(changes)
     self._times_ps = np.array(times, np.int64)
-    self._busy = [*itertools.accumulate(changes[at] for at in times)]
+    counts = np.array([changes[at] for at in times] or [[0, 0]], int)
+    self._counts = np.cumsum(counts, axis=0).tolist()
 
-  def shares(self, begin_ps: int, end_ps: int) -> tuple[float, ...]:
-    """Of a worker's busy time: its shares with 1, 2, ... workers busy.
+  def shares(self, one: Busy) -> Shares:
+    """Of a busy worker's time: its shares beside whom.
 
-    >>> Occupancy([(0, 10), (5, 20)]).shares(0, 10)
-    (0.5, 0.5)
+    >>> prefill, decodes = Busy(0, 10, True), Busy(5, 20, False)
+    >>> Occupancy([prefill, decodes]).shares(prefill)
+    ((Beside(prompts=0, decodes=0), 0.5), (Beside(prompts=0, decodes=1), 0.5))
     """
-    first, last = np.searchsorted(self._times_ps, (begin_ps, end_ps), "right")
-    edges = [begin_ps, *self._times_ps[first:last].tolist(), end_ps]
-    spent: dict[int, int] = {}
+    span = one.begins_ps, one.ends_ps
+    first, last = np.searchsorted(self._times_ps, span, "right")
+    edges = [span[0], *self._times_ps[first:last].tolist(), span[1]]
+    spent: dict[Beside, int] = {}
     for at, (low, high) in enumerate(itertools.pairwise(edges), first - 1):
       if high > low:
-        busy = max(1, self._busy[at])
-        spent[busy] = spent.get(busy, 0) + high - low
-    total = max(1, end_ps - begin_ps)
-    most = max(spent, default=1)
-    return tuple(spent.get(busy, 0) / total for busy in range(1, most + 1))
+        prompts, decodes = self._counts[at]
+        beside = Beside(prompts - one.prompts, decodes - (not one.prompts))
+        spent[beside] = spent.get(beside, 0) + high - low
+    total = max(1, span[1] - span[0])
+    return tuple([(beside, time / total) for beside, time in spent.items()])
 
 
-def share_matrix(shares: Sequence[tuple[float, ...]]) -> np.ndarray:
-  """A row a pass, a column for each number of busy workers."""
-  matrix = np.zeros((len(shares), max(map(len, shares), default=1)))
+def share_matrix(shares: Sequence[Shares]) -> tuple[np.ndarray, np.ndarray]:
+  """A row a pass, a column for each company; and who each company is."""
+  companies = sorted({beside for each in shares for beside, _ in each})
+  column = {beside: at for at, beside in enumerate(companies)}
+  matrix = np.zeros((len(shares), len(companies)))
   for row, each in zip(matrix, shares, strict=True):
-    row[: len(each)] = each
-  return matrix
+    for beside, share in each:
+      row[column[beside]] = share
+  return matrix, np.array(companies, float).reshape(-1, 2)

@@ -6,6 +6,7 @@ from typing import Any
 _WORDS = {
     "fixed_ps": "a pass",
     "begin_ps": "a command, from its cause on",
+    "rest_ps": "a us of rest before a command, to 50 ms",
     "chunk_ps": "a prompt chunk",
     "prompt_token_ps": "a prompt token, padding included",
     "prompt_pair_ps": "a prompt token's look at one before it",
@@ -23,11 +24,7 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
       f"{found['model']} tp {found['tp']}, {made_by['dtype']}, measured on"
       f" {made_by['chips']} x {made_by['device']}"
   )
-  yield f"{'price (fitted)':<42}{'us':>12}{'spread':>9}"
-  for name, words in _WORDS.items():
-    shown = _percent(found["spread"][name])
-    yield f"{words:<42}{found['prices'][name] / 1e6:>12.4g}{shown:>9}"
-  yield from _shares(found)
+  yield from _prices(found)
   yield f"{'error on steps left out':<28}{'steps':>7}{'median':>9}{'p90':>8}"
   for error in found["errors"]:
     yield (
@@ -53,18 +50,21 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"note: {note}"
 
 
-def _shares(found: Mapping[str, Any]) -> Iterator[str]:
-  """What workers of one host lose to each other, where they are."""
-  for kind, words in _PASSES.items():
-    share = found["sharing"][kind]
-    if share:
-      yield (
-          f"{words + ' longer by, per busy neighbour':<42}{100 * share:>11.0f}%"
-          f"{_percent(found['spread']['shared_' + kind]):>9}"
-      )
+def _prices(found: Mapping[str, Any]) -> Iterator[str]:
+  """Each alone, and beside one busy neighbour where workers share a host."""
+  sharing = found["sharing"]
+  kinds = [kind for kind in _NEIGHBOURS if kind in sharing]
+  heads = "".join(f"{_NEIGHBOURS[kind]:>18}" for kind in kinds)
+  yield f"{'price (fitted)':<42}{'us':>12}{'spread':>9}{heads}"
+  for name, words in _WORDS.items():
+    price_ps = found["prices"][name]
+    beside = [price_ps + sharing[kind][name] for kind in kinds]
+    shown = "".join(f"{each / 1e6:>18.4g}" for each in beside)
+    spread = _percent(found["spread"][name])
+    yield f"{words:<42}{price_ps / 1e6:>12.4g}{spread:>9}{shown}"
 
 
-_PASSES = {"prompt": "prefills", "decode": "decodes"}
+_NEIGHBOURS = {"prompts": "beside a prefill", "decodes": "beside decodes"}
 
 
 def _percent(spread: float | None) -> str:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from pdjax.cli import stop
-from pdjax.cli.output import lasting_output
+from pdjax.cli.output import lasting_output, lost_output
 from pdjax.config import ConfigError
 
 OK, FAILED, MISTAKE = 0, 1, 2
@@ -27,7 +27,7 @@ def answer(
   """
   with lasting_output(), stop.stoppable():
     try:
-      return act(arguments)
+      return _told_whole(act(arguments))
     except ConfigError as error:
       for line in error.errors:
         print(line, file=sys.stderr)
@@ -35,3 +35,12 @@ def answer(
     except KeyboardInterrupt as error:
       print(interrupted, file=sys.stderr)
       return stop.status_of(error)
+
+
+def _told_whole(status: int) -> int:
+  """A command that was done, but whose output is lost in part, failed."""
+  loss = lost_output()
+  if status == OK and loss:
+    print(f"standard output: {loss}: some of it is lost", file=sys.stderr)
+    return FAILED
+  return status

@@ -24,7 +24,8 @@ Serves measured runs again in the simulator and prints how far it is off.
 FOLDER is a measured run's folder, or an experiment's, which means its measured
 runs. Without a calibration (`python -m pdjax.calibrate`) each run's step costs
 are fitted to every second of its own steps: then the error is that of the
-timing model, and no forecast. Runs that only repeat another show the noise.
+timing model, and no forecast. Of runs that only repeat each other the median is
+meant, and what they differ by is the noise floor.
 
   --calibration=FILE   prices from another measurement; one for each model
   --markdown=FILE      a page of it: each figure measured, simulated, its error,

@@ -1,7 +1,7 @@
 """Fidelity as a page: each figure, its error, the noise floor, the target.
 
-Targets: a median is within 10 %, or within what the same run measured again
-differs by if that is more; a 99th percentile is within 25 %.
+Targets: a median is within 10 %, or within what repeats of the run differ by if
+that is more; a 99th percentile is within 25 %.
 """
 
 import itertools
@@ -41,9 +41,10 @@ _HEADING = """\
 
 Made by `python -m pdjax.fidelity --markdown`; not edited by hand. Requests of
 measured runs are served again on the virtual clock, by the same policy, pages
-and split. Errors are simulated / measured - 1; the noise floor is the same run
-measured again / measured - 1. A median is met within 10 % or the noise floor if
-that is more, a p99 within 25 %. `n<300` marks percentiles of too few values.
+and split. Of a run that was measured several times `measured` is the
+median, and the noise floor what these repeats differ by, over it. Errors are
+simulated / measured - 1. A median is met within 10 % or the noise floor if that
+is more, a p99 within 25 %. `n<300` marks percentiles of too few values.
 """.splitlines()
 
 
@@ -60,18 +61,15 @@ def verdict(found: Fidelity) -> str:
 
 
 def _met(one: Found, figure: Compared) -> bool:
-  noise = _noise(one, figure)
   if figure.percentile == 50:
-    most = max(MEDIAN_ERROR, abs(noise.error) if noise else 0.0)
+    most = max(MEDIAN_ERROR, _noise(one, figure) or 0.0)
   else:
     most = TAIL_ERROR
   return abs(figure.error) <= most
 
 
-def _noise(one: Found, figure: Compared) -> Compared | None:
-  at = (figure.metric, figure.percentile)
-  each = (c for c in one.noise or () if (c.metric, c.percentile) == at)
-  return next(each, None)
+def _noise(one: Found, figure: Compared) -> float | None:
+  return one.noise.get((figure.metric, figure.percentile))
 
 
 def _rows(one: Found) -> Iterator[str]:
@@ -84,7 +82,7 @@ def _rows(one: Found) -> Iterator[str]:
         f"| {one.label} | {figure.metric} p{figure.percentile}"
         f"{f' n<{needed(figure.percentile)}' if few else ''}"
         f" | {figure.measured_ms:.3g} ms | {figure.simulated_ms:.3g} ms"
-        f" | {figure.error:+.1%} | {f'{noise.error:+.1%}' if noise else '-'}"
+        f" | {figure.error:+.1%} | {'-' if noise is None else f'{noise:.1%}'}"
         f" | {'met' if _met(one, figure) else '**missed**'} |"
     )
 

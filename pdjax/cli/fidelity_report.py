@@ -33,13 +33,13 @@ def _of_run(one: Found) -> Iterator[str]:
   yield (
       f"{one.label}: a step {100 * np.median(off):.1f} % off in the median,"
       f" {100 * np.quantile(off, 0.9):.0f} % at p90, bias"
-      f" {100 * np.median(one.step_errors):+.1f} % ({len(off)} steps)"
+      f" {100 * np.median(one.step_errors):+.1f} % ({len(off)} steps);"
+      f" measured {one.repeats} time{'s' * (one.repeats > 1)}"
   )
   yield (
       f"  {'':<10}{'measured':>12}{'simulated':>12}{'error':>9}"
       f"{'steps unbiased':>16}{'noise floor':>13}"
   )
-  noise = {(c.metric, c.percentile): c for c in one.noise or ()}
   rest = {(c.metric, c.percentile): c for c in one.unbiased}
   for figure in one.figures:
     at = (figure.metric, figure.percentile)
@@ -48,7 +48,7 @@ def _of_run(one: Found) -> Iterator[str]:
         f"  {figure.metric + ' p' + str(figure.percentile):<10}"
         f"{figure.measured_ms:>9.1f} ms{figure.simulated_ms:>9.1f} ms"
         f"{figure.error:>+9.1%}{_error(rest.get(at)):>16}"
-        f"{_error(noise.get(at)):>13}{few}"
+        f"{_share(one.noise.get(at)):>13}{few}"
     )
   for name, (measured, simulated) in one.rates.items():
     error = f"{simulated / measured - 1:+.1%}" if measured else "-"
@@ -61,6 +61,10 @@ def _few(figure: Compared) -> bool:
 
 def _error(figure: Compared | None) -> str:
   return "-" if figure is None else f"{figure.error:+.1%}"
+
+
+def _share(noise: float | None) -> str:
+  return "-" if noise is None else f"{noise:.1%}"
 
 
 def _decision(choice: Choice) -> Iterator[str]:
@@ -98,7 +102,11 @@ def _plain(found: Fidelity) -> dict[str, Any]:
               "label": one.label,
               "figures": _rows(one.figures),
               "figures_steps_unbiased": _rows(one.unbiased),
-              "noise": _rows(one.noise or ()),
+              "repeats": one.repeats,
+              "noise": [
+                  {"metric": at[0], "percentile": at[1], "noise": share}
+                  for at, share in one.noise.items()
+              ],
               "rates": {name: list(pair) for name, pair in one.rates.items()},
               "step_error_median": float(np.median(np.abs(one.step_errors))),
               "step_bias": float(np.median(one.step_errors)),

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from pdjax import schema
-from pdjax.calibrate.fidelity import Compared, compare, simulate_again
+from pdjax.calibrate.fidelity import (
+    Compared,
+    compare,
+    middle,
+    noise_floor,
+    simulate_again,
+)
 from pdjax.calibrate.fit import fit_cost, fit_link, priced_ps, step_errors
 from pdjax.calibrate.observe import Observer, StepSeen, observe
 from pdjax.cli.compiled import paddings_of
@@ -25,7 +31,7 @@ from pdjax.models.sizes import spec_of
 from pdjax.results import written
 from pdjax.schedule.setup import worker_pools, world_of
 from pdjax.schedule.staging import Budgets
-from pdjax.simulate.fittedcost import PRICES, FittedCost, Padding
+from pdjax.simulate.fittedcost import FittedCost, Padding
 from pdjax.simulate.links import Link
 from pdjax.simulate.profiles import files
 from pdjax.simulate.profiles.calibrated import Calibration
@@ -91,15 +97,17 @@ class Measured:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Found:
-  """One run, measured and simulated."""
+  """One run, measured once or several times, and simulated."""
 
   label: str
+  repeats: int
+  """How often it was measured; figures are the median of them."""
   figures: list[Compared]
   unbiased: list[Compared]
   """The same with all prices scaled so that the steps' sum is right: what is
   off for other reasons than the price of the mean step."""
-  noise: list[Compared] | None
-  """Against the same run measured again."""
+  noise: Mapping[tuple[str, int], float]
+  """What repeats differ by, over their median, by metric and percentile."""
   rates: dict[str, tuple[float, float]]
   """(measured, simulated) of `RATES`."""
   step_errors: np.ndarray
@@ -171,7 +179,7 @@ def _run_at(folder: Path, label: str, repeat: int) -> Measured:
 def compared(
     runs: Sequence[Measured], calibrations: Sequence[str] = ()
 ) -> Fidelity:
-  """Every run that is not a repeat, served again.
+  """Every run, served again once, whether or not it was measured again.
 
   Args:
     runs: measured, repeats among them.
@@ -182,8 +190,9 @@ def compared(
     Diverged: a log is not repeated by its scheduler.
   """
   known = {path: files.calibration(path, _FLAG) for path in calibrations}
-  firsts = [one for one in runs if not one.repeat] or list(runs)
-  found = [_found(one, runs, _of_model(one, known)) for one in firsts]
+  alike = [*_alike(runs)]
+  firsts = [repeats[0] for repeats in alike]
+  found = [_found(repeats, _of_model(repeats[0], known)) for repeats in alike]
   return Fidelity(
       prices="; ".join(
           f"{Path(path).name}: {each.accuracy}" for path, each in known.items()
@@ -204,23 +213,26 @@ def _design(one: Measured, found: Found) -> Design:
 
 
 def _found(
-    one: Measured, runs: Sequence[Measured], known: Calibration | None
+    repeats: Sequence[Measured], known: Calibration | None
 ) -> Found:
-  seen = one.observe()
-  every = seen.steps
-  steps = every if known else every[1::2]
+  one, seen = repeats[0], [each.observe() for each in repeats]
+  every = [step for each in seen for step in each.steps]
   if known:
-    cost, link = known.cost, known.link
+    cost, link, judged = known.cost, known.link, every
   else:
-    cost, link = own_prices(one, seen)
-  table, again = one.table, _again(one, cost, link)
+    cost, link = own_prices(one, seen[0])
+    judged = seen[0].steps[1::2]
+  tables, again = [each.table for each in repeats], _again(one, cost, link)
+  unbiased = _again(one, _unbiased(cost, every), link)
+  figures = [compare(table, again) for table in tables]
   return Found(
       label=one.label,
-      figures=compare(table, again),
-      unbiased=compare(table, _again(one, _unbiased(cost, every), link)),
-      noise=next((compare(table, r.table) for r in _repeats(one, runs)), None),
-      rates=dict(_rates(one, table, again)),
-      step_errors=step_errors(cost, steps),
+      repeats=len(repeats),
+      figures=middle(figures),
+      unbiased=middle([compare(table, unbiased) for table in tables]),
+      noise=noise_floor(figures),
+      rates=dict(_rates(one.run, tables, again)),
+      step_errors=step_errors(cost, judged),
       conditions=one.conditions,
   )
 
@@ -269,19 +281,25 @@ def _again(one: Measured, cost: FittedCost, link: Link) -> RequestTable:
 def _unbiased(cost: FittedCost, steps: Sequence[StepSeen]) -> FittedCost:
   """All prices times what makes the sum of the steps right."""
   share = sum(s.elapsed_ps for s in steps) / priced_ps(cost, steps).sum()
-  scaled = {name: round(share * getattr(cost, name)) for name in PRICES}
-  return dataclasses.replace(cost, **scaled)
+  return cost.scaled(share)
 
 
-def _repeats(one: Measured, runs: Sequence[Measured]) -> Iterator[Measured]:
-  return (r for r in runs if r.repeat and r is not one and r.run == one.run)
+def _alike(runs: Sequence[Measured]) -> Iterator[list[Measured]]:
+  """Runs that only repeat each other, by repeat; in the order they came."""
+  left = list(runs)
+  while left:
+    alike = [one for one in left if one.run == left[0].run]
+    left = [one for one in left if one.run != alike[0].run]
+    yield sorted(alike, key=lambda one: one.repeat)
 
 
 def _rates(
-    one: Measured, table: RequestTable, again: RequestTable
+    run: Run, measured: Sequence[RequestTable], again: RequestTable
 ) -> Iterator[tuple[str, tuple[float, float]]]:
-  measured, simulated = summarize(table, one.run), summarize(again, one.run)
+  """(median of the repeats, simulated) by name."""
+  each, simulated = [summarize(t, run) for t in measured], summarize(again, run)
   for name in RATES:
-    ours, theirs = measured.get(name), simulated.get(name)
-    if ours is not None and theirs is not None:
-      yield name, (ours, theirs)
+    theirs = simulated.get(name)
+    ours = [found[name] for found in each if found.get(name) is not None]
+    if len(ours) == len(each) and theirs is not None:
+      yield name, (float(np.median(ours)), theirs)

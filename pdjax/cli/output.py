@@ -2,10 +2,12 @@
 
 What a program prints is for whoever looks; what it does must not depend on
 them. `| head`, a closed terminal or a full disk under a log end the output,
-not the work.
+not the work. A reader that has left wanted no more; what a full disk did not
+take is lost, and that is told.
 """
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -18,6 +20,8 @@ class _Lasting:
   def __init__(self, stream: TextIO):
     self._stream = stream
     self._silent = False
+    self.loss = ""
+    """Why output was lost that somebody may have wanted, if it was."""
 
   def write(self, text: str) -> int:
     self._attempt(lambda: self._stream.write(text))
@@ -31,12 +35,17 @@ class _Lasting:
       return
     try:
       act()
-    except (OSError, ValueError):  # ValueError: it has been closed
+    except (OSError, ValueError) as error:  # ValueError: it has been closed
       self._silent = True
+      if isinstance(error, OSError) and error.errno in _FULL:
+        self.loss = str(error.strerror)
       _drop_the_rest(self._stream)
 
   def __getattr__(self, name: str):
     return getattr(self._stream, name)
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def _drop_the_rest(stream: TextIO) -> None:
@@ -61,6 +70,12 @@ def lasting_output() -> Iterator[None]:
       stack.callback(setattr, sys, name, getattr(sys, name))
       setattr(sys, name, _Lasting(stream))
     yield
+
+
+def lost_output() -> str:
+  """Why something printed within `lasting_output` is lost; empty if not."""
+  sys.stdout.flush()
+  return getattr(sys.stdout, "loss", "")
 
 
 def _fill_closed() -> None:

@@ -5,7 +5,7 @@ asked for, so a simulated run loads no JAX.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +67,8 @@ def _simulated(run: Run, workload: Workload) -> Plant:
       pool_pages=cluster.pool_pages,
       staging_pages=cluster.staging_pages,
       conditions={
+          "chip": cluster.measured_on,
+          "notes": [*_of_a_chip(cluster)],
           "cost_profile": cluster.profile,
           "workers": [
               {
@@ -90,6 +92,13 @@ def _simulated(run: Run, workload: Workload) -> Plant:
           {},
       ),
   )
+
+
+def _of_a_chip(cluster: "Cluster") -> Iterator[str]:
+  """What is not the device's that prices were measured on."""
+  if cluster.measured_on:
+    chips = " + ".join(sorted({cost.chip.name for cost in cluster.costs}))
+    yield f"memory, power, peaks and price are those of {chips}"
 
 
 def fitted_to(cluster: "Cluster", run: Run, workload: Workload) -> "Cluster":

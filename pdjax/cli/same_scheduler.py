@@ -90,7 +90,7 @@ _SHOWN = (
 )
 _FIGURES = [f"{metric} p{percent}" for metric, percent in _SHOWN]
 _HEADING = """
-  The same requests on the virtual clock. Each run's step costs are seven prices
+  The same requests on the virtual clock. Each run's step costs are eight prices
   fitted to every second of its own steps, and what workers that share cores
   lose to each other, so this is the error of the timing model and no forecast.
   `a step`: median error on the steps left out."""

@@ -28,6 +28,9 @@ class StepShape:
   begins: bool = False
   """Decodes that their lane was not at just before: an engine that feeds tokens
   back on the device does more for the first pass. Only measured costs know."""
+  rested_us: int = 0
+  """Microseconds for which nobody on its host had worked when it began: cores
+  sleep and caches get cold. Only measured costs know."""
 
   @property
   def tokens(self) -> int:

@@ -461,12 +461,16 @@ def _completed(run: Run) -> list[Progress]:
   ]
 
 
-def shape_of(run: Run, begins: bool = False) -> StepShape:
+def shape_of(
+    run: Run, begins: bool = False, rested_us: int = 0
+) -> StepShape:
   """What a run computes as it starts; a decode attends to its cache and its
-  own token. Whether it `begins`, who has seen what was before knows."""
+  own token. Whether it `begins`, and after what rest, who has seen what was
+  before knows."""
   contexts = [decode.computed_tokens + 1 for decode in run.decodes]
   chunks = zip(run.prompts, run.step.prefill, strict=True)
   return StepShape(
       tuple([(chunk[1], prompt.computed_tokens) for prompt, chunk in chunks]),
       len(contexts), sum(contexts), run.repeats, tuple(contexts), begins,
+      rested_us,
   )

@@ -100,6 +100,13 @@ class Cluster:
     beyond = sum(steps["extrapolated"] for steps in profiled)
     return beyond / total if total else None
 
+  @property
+  def measured_on(self) -> str | None:
+    """Kind of the devices that all prices were measured on, if they were."""
+    kinds = {getattr(cost, "device", None) for cost in self.costs}
+    known = sorted(filter(None, kinds))
+    return " + ".join(known) if len(known) == len(kinds) else None
+
   def total(self, figure: str) -> float | None:
     """A figure of all chips together; None where one's sheet lacks it."""
     each = [

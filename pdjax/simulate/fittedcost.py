@@ -1,9 +1,10 @@
-"""Step costs of seven fitted numbers; what calibration measures and fits.
+"""Step costs of eight fitted numbers; what calibration measures and fits.
 
 A pass costs a fixed time, one more if the scheduler had to be asked for it, a
-time per prompt chunk, per prompt token, per pair of prompt token and attended
-token, per decoding sequence and per token it attends to. Tokens and sequences
-count as padded where programs are compiled for a few sizes only.
+time per microsecond that the host had rested before, per prompt chunk, per
+prompt token, per pair of prompt token and attended token, per decoding sequence
+and per token it attends to. Tokens and sequences count as padded where programs
+are compiled for a few sizes only.
 
 Units: `_ps` picoseconds.
 """
@@ -15,7 +16,7 @@ import operator
 
 from pdjax.schedule.cost import StepShape
 from pdjax.segments import Segment
-from pdjax.simulate.sharing import ISOLATED, Sharing
+from pdjax.simulate.sharing import ALONE, ISOLATED, Beside, Sharing
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,6 +55,9 @@ class FittedCost:
   begin_ps: int = 0
   """Of what the engine does once a command: hearing of it, packing, sending
   numbers to the device. A decode run goes on without."""
+  rest_ps: int = 0
+  """Of a microsecond for which nobody on the host had worked before, up to
+  `LONGEST_REST_US` of them."""
   chunk_ps: int
   prompt_token_ps: int
   prompt_pair_ps: int
@@ -67,36 +71,47 @@ class FittedCost:
   padding: Padding = UNPADDED
   sharing: Sharing = ISOLATED
 
-  def step(self, shape: StepShape, busy: int = 1) -> tuple[Segment, ...]:
+  def step(
+      self, shape: StepShape, beside: Beside = ALONE
+  ) -> tuple[Segment, ...]:
     """See `StepCost.step`; a decode run is a straight line after its first.
 
-    `busy` workers of the host work meanwhile. Prices are scaled, not their
-    sum, so that passes stay straight lines of integers.
+    `beside`: who else of the host is busy meanwhile. Each price rises with
+    them, not their sum, so that passes stay straight lines of integers.
     """
-    prices = self.prices(bool(shape.prefill), busy)
-    counts = features(shape, self.padding)
+    prices, counts = self.prices(beside), features(shape, self.padding)
     first_ps = max(1, sum(map(operator.mul, prices, counts)))
     slope_ps = shape.decode_seqs * prices[_CONTEXT]
-    if shape.repeats == 1 or not (shape.begins and prices[_BEGIN]):
+    once_ps = counts[_BEGIN] * prices[_BEGIN] + counts[_REST] * prices[_REST]
+    if shape.repeats == 1 or not once_ps:
       return (Segment(shape.repeats, first_ps, slope_ps),)
-    second_ps = max(1, first_ps - prices[_BEGIN] + slope_ps)
+    second_ps = max(1, first_ps - once_ps + slope_ps)
     return (
         Segment(1, first_ps), Segment(shape.repeats - 1, second_ps, slope_ps)
     )
 
-  def prices(self, prompts: bool, busy: int = 1) -> tuple[int, ...]:
-    """In the order of `PRICES`, while `busy` workers are."""
+  def prices(self, beside: Beside = ALONE) -> tuple[int, ...]:
+    """In the order of `PRICES`."""
     known = self._known
-    if (prompts, busy) not in known:
-      slowdown = self.sharing.slowdown(prompts, busy)
-      known[prompts, busy] = tuple(
-          [round(getattr(self, price) * slowdown) for price in PRICES]
-      )
-    return known[prompts, busy]
+    if beside not in known:
+      known[beside] = tuple([
+          getattr(self, price) + self.sharing.rise_ps(at, beside)
+          for at, price in enumerate(PRICES)
+      ])
+    return known[beside]
 
   @functools.cached_property
-  def _known(self) -> dict[tuple[bool, int], tuple[int, ...]]:
+  def _known(self) -> dict[Beside, tuple[int, ...]]:
     return {}
+
+  def scaled(self, factor: float) -> "FittedCost":
+    """The same with every price of a pass times `factor`."""
+    prices = {name: round(factor * getattr(self, name)) for name in PRICES}
+    sharing = Sharing(**{
+        kind: tuple([round(factor * rise) for rise in rises])
+        for kind, rises in dataclasses.asdict(self.sharing).items()
+    })
+    return dataclasses.replace(self, **prices, sharing=sharing)
 
   def transfer_bytes(self, tokens: int) -> int:
     return tokens * self.kv_bytes_per_token
@@ -109,13 +124,18 @@ class FittedCost:
 
 
 PRICES = (
-    "fixed_ps", "begin_ps", "chunk_ps", "prompt_token_ps", "prompt_pair_ps",
-    "decode_ps", "context_token_ps",
+    "fixed_ps", "begin_ps", "rest_ps", "chunk_ps", "prompt_token_ps",
+    "prompt_pair_ps", "decode_ps", "context_token_ps",
 )
 """Of `FittedCost`, in the order of `features`."""
 COPIES = ("gather_fixed_ps", "scatter_fixed_ps", "copy_ps_per_byte")
 """Likewise, what it says of copies."""
-_BEGIN, _CONTEXT = map(PRICES.index, ("begin_ps", "context_token_ps"))
+_BEGIN, _REST, _CONTEXT = map(
+    PRICES.index, ("begin_ps", "rest_ps", "context_token_ps")
+)
+LONGEST_REST_US = 50_000
+"""Longer ones cost no more. On two processor cores a prefill after 2 ms took
+0.78 of its mean price, after 12 ms 0.84, 40 ms 1.07, and beyond that 1.15."""
 
 
 def features(
@@ -124,11 +144,12 @@ def features(
   """What a step is charged for, in the order of `PRICES`.
 
   >>> features(StepShape(((4, 10),), 2, 50))
-  (1, 1, 1, 4, 50, 2, 50)
+  (1, 1, 0, 1, 4, 50, 2, 50)
   """
   return (
       1,
       int(shape.begins or bool(shape.prefill)),
+      min(shape.rested_us, LONGEST_REST_US),
       len(shape.prefill),
       padding.prompts(sum(tokens for tokens, _ in shape.prefill)),
       sum(_pairs(tokens, cached) for tokens, cached in shape.prefill),

@@ -1,15 +1,16 @@
 """The simulated backend of workers whose costs were measured, on one host.
 
 A decode run that begins pays for beginning: the lane was not at those very
-decodes up to this instant. How long a pass takes depends on how many workers
-are busy, and that changes while it runs. At such a change the work that is left
-of a pass is priced anew: a pass that is half done is half done at either price.
+decodes up to this instant. What begins when nobody on the host had worked pays
+for that rest. How long a pass takes depends on which workers are busy, and with
+what, and that changes while it runs. At such a change the work that is left of
+a pass is priced anew: a pass that is half done is half done at either price.
 Passes not begun take the new price whole.
 
 Who is busy is asked when everything of an instant has happened, so a lane that
 ends a step and begins the next at once was never idle, and a run of r steps is
-r single steps (law 7). Everything is an integer: prices by the number of busy
-workers are, and what is left of a pass is rounded up once a change.
+r single steps (law 7). Everything is an integer: prices beside busy neighbours
+are, and what is left of a pass is rounded up once a change.
 
 Units: `_ps` integer picoseconds.
 """
@@ -35,8 +36,10 @@ from pdjax.simulate.backend import SimulatedBackend, shape_of
 from pdjax.simulate.fittedcost import FittedCost
 from pdjax.simulate.flight import Flight
 from pdjax.simulate.lane import Lane, LaneRun, lengthened
+from pdjax.simulate.sharing import ALONE, Beside
 from pdjax.simulate.timer import Timer
 
+_PS_PER_US = 10**6
 _LAST = len(EVENTS)
 """Sorts behind every kind of event of the same time."""
 
@@ -73,8 +76,8 @@ class SharedBackend(SimulatedBackend):
     super().__init__(*args, **settings)
     self._fitted = fitted
     self._shapes: list[StepShape] = [StepShape()] * len(fitted)
-    self._priced_for = [1] * len(fitted)
-    """Busy workers that the price of a worker's run counts with."""
+    self._priced_for = [ALONE] * len(fitted)
+    """Busy neighbours that the price of a worker's run counts with."""
     self._steps: list[Step | None] = [None] * len(fitted)
     """By worker, the last that was begun, ..."""
     self._ended_ps = [-1] * len(fitted)
@@ -92,7 +95,7 @@ class SharedBackend(SimulatedBackend):
     if isinstance(command, Step):
       started = world.workers[command.worker].runs[command.lane]
       assert started is not None
-      shape = shape_of(started, self._begins(command))
+      shape = shape_of(started, self._begins(command), self._rested_us(command))
       self._price(command.worker, shape)
       self._steps[command.worker] = command
       self._expect_turn()
@@ -105,12 +108,22 @@ class SharedBackend(SimulatedBackend):
     same = last.decode == step.decode
     return not same or self._ended_ps[step.worker] != self._now[0]
 
+  def _rested_us(self, step: Step) -> int:
+    """For how long nobody had worked when it began."""
+    others = (
+        lanes[0].run for worker, lanes in enumerate(self._lanes)
+        if worker != step.worker
+    )
+    if any(run is not None for run in others):
+      return 0
+    return (self._now[0] - max(self._ended_ps)) // _PS_PER_US
+
   def _price(self, worker: int, shape: StepShape) -> None:
     (lane,) = self._lanes[worker]
     assert lane.run is not None
-    self._shapes[worker], self._priced_for[worker] = shape, 1
+    self._shapes[worker], self._priced_for[worker] = shape, ALONE
     self._copies[worker] = {}
-    if shape.begins and not shape.prefill:
+    if shape.rested_us or (shape.begins and not shape.prefill):
       lane.run.segments = self._fitted[worker].step(shape)
       lane.run.grant(lane.run.granted)
       self._expect_end(lane)
@@ -136,19 +149,27 @@ class SharedBackend(SimulatedBackend):
       self._queue(now_ps, _LAST, 0, Timer(_TURN))
 
   def _price_anew(self) -> None:
-    """Every run whose price counts with another number of busy workers."""
-    busy = sum(lane.run is not None for (lane,) in self._lanes)
+    """Every run whose price counts with other neighbours than are busy."""
+    prompts = [
+        bool(shape.prefill) if lane.run else None
+        for (lane,), shape in zip(self._lanes, self._shapes, strict=True)
+    ]
+    busy = Beside(prompts.count(True), prompts.count(False))
     for worker, (lane,) in enumerate(self._lanes):
-      if lane.run is not None and self._priced_for[worker] != busy:
-        self._change_price(worker, lane, lane.run, busy)
+      if lane.run is None:
+        continue
+      own = prompts[worker]
+      beside = Beside(busy.prompts - bool(own), busy.decodes - (not own))
+      if self._priced_for[worker] != beside:
+        self._change_price(worker, lane, lane.run, beside)
 
   def _change_price(
-      self, worker: int, lane: Lane, run: LaneRun, busy: int
+      self, worker: int, lane: Lane, run: LaneRun, beside: Beside
   ) -> None:
     now_ps, cost = self._now[0], self._fitted[worker]
     shape, was = self._shapes[worker], self._priced_for[worker]
-    before, after = cost.step(shape, was), cost.step(shape, busy)
-    self._priced_for[worker] = busy
+    before, after = cost.step(shape, was), cost.step(shape, beside)
+    self._priced_for[worker] = beside
     if before == after:
       return
     old = run.segments

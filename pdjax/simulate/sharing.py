@@ -1,40 +1,52 @@
 """Workers whose devices share one host: what each loses to the others.
 
 Virtual devices on a processor share its cores, and workers on one device share
-that. A pass of a worker beside k - 1 busy ones takes 1 + (k - 1) x share times
-what it takes alone, and never more than k times: a share of 0 is isolation, of
-1 taking turns. Passes with prompts and decodes alone differ in how well they
-use the cores when nobody else does, so each has its share.
+that; threads that drive them share an interpreter. What a pass loses depends on
+what the others are at: a neighbour's prefill fills the cores for long, its
+decodes ask for the interpreter again and again. So every price rises by so much
+for each neighbour that is busy with prompts, and by so much for each that only
+decodes.
+
+Units: `_ps` picoseconds.
 """
 
 import dataclasses
+from typing import NamedTuple
 
-SHARED = ("prompt", "decode")
-"""The fields of `Sharing`: kinds of passes."""
+
+class Beside(NamedTuple):
+  """Neighbours of a worker that are busy, by what they are at."""
+
+  prompts: int = 0
+  """In a pass with prompts."""
+  decodes: int = 0
+  """In a pass of decodes alone."""
+
+
+ALONE = Beside()
+
+NEIGHBOURS = Beside._fields
+"""Kinds of neighbours; the fields of `Sharing`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Sharing:
-  """By how much a pass gets longer for each other worker that is busy."""
+  """By how much each price rises beside one neighbour; empty: by nothing.
 
-  prompt: float = 0.0
-  """Of a pass with prompts in it."""
-  decode: float = 0.0
-  """Of a pass of decodes alone."""
+  Both in the order of `fittedcost.PRICES`.
+  """
+
+  prompts: tuple[int, ...] = ()
+  decodes: tuple[int, ...] = ()
 
   def __post_init__(self):
-    for name in SHARED:
-      value = getattr(self, name)
-      if not 0 <= value <= 1:
-        raise ValueError(f"sharing: {name}={value}, expected 0 to 1")
+    if min(self.prompts + self.decodes, default=0) < 0:
+      raise ValueError(f"{self}: nobody is quicker beside others")
 
-  def slowdown(self, prompts: bool, busy: int) -> float:
-    """Of a pass while `busy` workers are, its own among them.
-
-    >>> Sharing(decode=0.5).slowdown(False, 3)
-    2.0
-    """
-    return 1 + (busy - 1) * (self.prompt if prompts else self.decode)
+  def rise_ps(self, price: int, beside: Beside) -> int:
+    """Of a price, by its place."""
+    counts = zip((self.prompts, self.decodes), beside, strict=True)
+    return sum(rises[price] * count for rises, count in counts if rises)
 
 
 ISOLATED = Sharing()

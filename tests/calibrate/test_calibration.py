@@ -90,8 +90,8 @@ def test_the_simulator_takes_a_file_and_says_so(file):
   assert cost.provenance["kind"] == "calibrated"
   assert "steps left out" in cost.provenance["accuracy"]
   assert cost.provenance["steps_extrapolated"] == 1
-  lost = cost.provenance["lost_to_a_busy_neighbour"]
-  assert lost == {"prompt": 0.0, "decode": 0.0}
+  rises = cost.provenance["rise_beside_a_busy_neighbour_ps"]
+  assert not any(ps for each in rises.values() for ps in each.values())
 
 
 def test_a_file_of_another_model_or_format_is_refused(file, tmp_path):
@@ -124,8 +124,10 @@ def test_a_file_of_another_model_or_format_is_refused(file, tmp_path):
         ("range.sequences", 2.5, "sequences: expected a whole number"),
         ("padding.sequences", [4, 2], "sequences: expected ascending sizes"),
         ("padding.prompt_tokens", {}, "prompt_tokens: expected a list"),
-        ("sharing.decode", 1.5, "sharing: decode=1.5, expected 0 to 1"),
-        ("sharing.prompt", float("nan"), "prompt: expected a number"),
+        ("sharing", {"prompt": {}}, "sharing: expected prompts and decodes"),
+        ("sharing", [1], "sharing: expected prompts and decodes"),
+        ("sharing.decodes", {"fixed_ps": -1}, "fixed_ps: expected a number"),
+        ("sharing.decodes", {"fixed_ps": 1}, "begin_ps"),
         ("accuracy", {}, "accuracy: expected text"),
         ("model", None, "model: expected text"),
         ("tp", 10**30, "tp: expected a number from 1"),

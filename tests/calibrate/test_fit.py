@@ -20,16 +20,17 @@ from pdjax.schedule.cost import StepShape
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.segments import elapsed_ps
-from pdjax.simulate.fittedcost import FittedCost, Padding, features
+from pdjax.simulate.fittedcost import PRICES, FittedCost, Padding, features
 from pdjax.simulate.hostshare import SharedBackend
 from pdjax.simulate.links import Link
-from pdjax.simulate.sharing import Sharing
+from pdjax.simulate.sharing import ALONE, Beside, Sharing
 from pdjax.workload.clients import Open
 from tests.laws.cluster import load_of, run_config
 
 TRUE = FittedCost(
     fixed_ps=2_000_000_000,
     begin_ps=700_000_000,
+    rest_ps=9_000,
     chunk_ps=300_000_000,
     prompt_token_ps=50_000_000,
     prompt_pair_ps=20_000,
@@ -49,11 +50,14 @@ def shapes():
         for _ in range(draw.integers(0, 3))
     )
     seqs = int(draw.integers(0 if chunks else 1, 20))
-    yield StepShape(chunks, seqs, seqs * int(draw.integers(1, 2000)))
+    yield StepShape(
+        chunks, seqs, seqs * int(draw.integers(1, 2000)),
+        rested_us=int(draw.integers(0, 70_000)),
+    )
 
 
 def prices(cost):
-  return cost.prices(False)
+  return cost.prices()
 
 
 def test_exact_steps_give_back_their_prices():
@@ -94,7 +98,7 @@ def test_a_run_of_steps_is_a_straight_line():
 
 
 def test_features_count_what_a_causal_chunk_attends_to():
-  pairs = features(StepShape(((3, 10),)))[4]
+  pairs = features(StepShape(((3, 10),)))[PRICES.index("prompt_pair_ps")]
   assert pairs == 11 + 12 + 13
 
 
@@ -132,10 +136,11 @@ def test_a_log_of_known_prices_is_observed_and_served_again_exactly(kind):
 def test_padding_prices_what_is_computed():
   padding = Padding(sequences=(2, 8), prompt_tokens=(64, 256))
   alone = features(StepShape((), 3, 300), padding)
-  assert alone[5:] == (8, 300)
+  assert alone[-2:] == (8, 300)
   mixed = features(StepShape(((70, 0),), 1, 100), padding)
-  assert (mixed[3], mixed[5]) == (256, 8)
-  assert features(StepShape(((300, 0),)), padding)[3] == 256 + 64
+  tokens = PRICES.index("prompt_token_ps")
+  assert (mixed[tokens], mixed[-2]) == (256, 8)
+  assert features(StepShape(((300, 0),)), padding)[tokens] == 256 + 64
 
 
 def test_a_step_disturbed_by_the_machine_bends_no_price():
@@ -163,30 +168,64 @@ def shared_log(cost, run, workers):
   return observe(log, policy_of(run), world_of(run, pages)).steps
 
 
+def beside(prompts, decodes):
+  """Every price rises by such shares of itself beside neighbours."""
+  return Sharing(**{
+      kind: tuple([round(share * price) for price in TRUE.prices()])
+      for kind, share in (("prompts", prompts), ("decodes", decodes))
+  })
+
+
+def slowdowns(cost, true):
+  """Of passes as in a log, beside either kind of neighbour, over the truth."""
+  for shape in (StepShape(((200, 0),)), StepShape((), 4, 800)):
+    for company in (Beside(1, 0), Beside(0, 1)):
+      found, right = (
+          c.step(shape, company)[0].first_ps for c in (cost, true)
+      )
+      yield found / right
+
+
 @pytest.mark.parametrize("kind", ["continuous", "chunked"])
 @pytest.mark.parametrize("workers", [2, 3])
 def test_what_workers_lose_to_each_other_is_found_in_a_log(kind, workers):
-  true = dataclasses.replace(
-      TRUE, sharing=Sharing(prompt=0.35, decode=0.7)
-  )
+  true = dataclasses.replace(TRUE, sharing=beside(0.3, 0.8))
   run = run_config(kind, f"{workers}C", kv_tokens=2000)
   seen = shared_log(true, run, workers)
-  beside = [step for step in seen if len(step.shares) > 1]
-  assert 0.2 < len(beside) / len(seen) < 0.9  # both kinds are in it
+  company = [step for step in seen if step.shares != ((ALONE, 1.0),)]
+  assert 0.2 < len(company) / len(seen) < 0.9  # both kinds are in it
   cost = fit_cost(seen, [], 1000, shared=True)
-  assert cost.sharing.prompt == pytest.approx(0.35, abs=0.02)
-  assert cost.sharing.decode == pytest.approx(0.7, abs=0.02)
-  assert cost.begin_ps == pytest.approx(TRUE.begin_ps, rel=0.1)
-  assert np.median(np.abs(step_errors(cost, seen))) < 0.01
+  assert np.quantile(np.abs(step_errors(cost, company)), 0.9) < 0.02
+  *_, decodes_beside_decodes = slowdowns(cost, true)  # what most of them are
+  assert decodes_beside_decodes == pytest.approx(1, rel=0.01)
   taken_apart = fit_cost(seen, [], 1000)
-  assert taken_apart.sharing == Sharing()
+  assert not any(taken_apart.sharing.prompts + taken_apart.sharing.decodes)
   assert np.median(np.abs(step_errors(taken_apart, seen))) > 0.05
+
+
+def test_what_a_price_rises_by_is_its_own():
+  """Beside others a pass may take longer, and a context no longer."""
+  rises = dict.fromkeys(PRICES, 0) | {"fixed_ps": TRUE.fixed_ps}
+  only = Sharing(decodes=tuple(rises.values()))
+  true = dataclasses.replace(TRUE, sharing=only)
+  seen = shared_log(true, run_config("chunked", "2C", kv_tokens=2000), 2)
+  cost = fit_cost(seen, [], 1000, shared=True)
+  assert [*slowdowns(cost, true)] == pytest.approx([1] * 4, rel=0.03)
 
 
 def test_workers_that_lose_nothing_are_found_to():
   seen = shared_log(TRUE, run_config("chunked", "2C", kv_tokens=2000), 2)
-  sharing = fit_cost(seen, [], 1000, shared=True).sharing
-  assert max(sharing.prompt, sharing.decode) < 0.01
+  cost = fit_cost(seen, [], 1000, shared=True)
+  assert [*slowdowns(cost, TRUE)] == pytest.approx([1] * 4, rel=0.01)
+
+
+def test_all_prices_scale_together():
+  true = dataclasses.replace(TRUE, sharing=beside(0.3, 0.8))
+  shape, company = StepShape(((200, 0),), 3, 90), Beside(1, 2)
+  once, twice = (
+      cost.step(shape, company)[0].first_ps for cost in (true, true.scaled(2.0))
+  )
+  assert twice == 2 * once
 
 
 def test_a_pass_begins_when_the_simulator_would_begin_it():

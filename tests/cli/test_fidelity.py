@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from pdjax.calibrate.fidelity import Compared
+from pdjax.calibrate.fidelity import Compared, middle, noise_floor
 from pdjax.cli import arguments as arguments_module
 from pdjax.cli import (
   calibrate,
@@ -153,7 +153,7 @@ def _found():
   def run(label, goodput, simulated):
     figure = Compared("ttft", 99, 100.0, 110.0, 50)
     return Found(
-        label, [figure], [figure], [Compared("ttft", 99, 100.0, 120.0, 50)],
+        label, 2, [figure], [figure], {("ttft", 99): 0.2},
         {"request_goodput": (goodput, simulated)}, np.array([0.1, -0.1, 0.3]),
     )
 
@@ -164,7 +164,7 @@ def _found():
 
 def test_a_fidelity_report(found):
   text = "\n".join(fidelity_report.lines(found))
-  assert "+10.0%" in text and "+20.0%" in text  # error, noise floor
+  assert "+10.0%" in text and " 20.0%" in text  # error, noise floor
   assert "n<300" in text
   assert "goodput lost by the simulator's choice 50.0%" in text
   assert "needs three designs" in text
@@ -173,18 +173,17 @@ def test_a_fidelity_report(found):
 
 
 def test_a_page_judges_by_targets(found):
-  def run(label, percentile, simulated_ms, again_ms):
-    figures = [Compared("ttft", percentile, 100.0, simulated_ms, 5000)]
-    noise = [Compared("ttft", percentile, 100.0, again_ms, 5000)]
+  def run(label, percentile, simulated_ms, noise):
     return dataclasses.replace(
-        found.runs[0], label=label, figures=figures, noise=noise,
-        conditions="tiny on x",
+        found.runs[0], label=label, conditions="tiny on x",
+        figures=[Compared("ttft", percentile, 100.0, simulated_ms, 5000)],
+        noise={("ttft", percentile): noise},
     )
 
   runs = [
-      run("within 10 %", 50, 109.0, 101.0), run("beyond", 50, 112.0, 101.0),
-      run("within the noise", 50, 112.0, 87.0), run("tail", 99, 80.0, 100.0),
-      run("tail beyond", 99, 70.0, 50.0),
+      run("within 10 %", 50, 109.0, 0.01), run("beyond", 50, 112.0, 0.01),
+      run("within the noise", 50, 112.0, 0.13), run("tail", 99, 80.0, 0.0),
+      run("tail beyond", 99, 70.0, 0.5),
   ]
   page = [*fidelity_page.lines(dataclasses.replace(found, runs=runs))]
   assert "Within the target: 2 of 3 p50 and 1 of 2 p99." in page
@@ -193,6 +192,20 @@ def test_a_page_judges_by_targets(found):
       "met", "**missed**", "met", "met", "**missed**",
   ]
   assert "-20.0%" in judged[3] and page.count("\n## tiny on x\n") == 1
+
+
+def test_what_was_measured_several_times_is_the_median_of_them():
+  def figures(*measured_ms):
+    return [
+        Compared(metric, 50, ms, 100.0, 9)
+        for metric, ms in zip(("ttft", "tpot"), measured_ms, strict=False)
+    ]
+
+  repeats = [figures(90.0, 10.0), figures(120.0, 10.0), figures(100.0)]
+  (only,) = middle(repeats)
+  assert (only.metric, only.measured_ms, only.error) == ("ttft", 100.0, 0.0)
+  assert noise_floor(repeats) == {("ttft", 50): pytest.approx(0.3)}
+  assert noise_floor(repeats[:1]) == {}
 
 
 def test_it_is_written_and_drawn(found, tmp_path):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -117,6 +118,22 @@ def test_nobody_ends_the_command_with_its_work_undone(folder):
   assert told.returncode == 2 and told.stderr == (
       "x.py:3: SystemExit: os._exit(0) would have ended the command\n"
   )
+
+
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="no /dev/full on this system"
+)
+def test_output_that_a_full_disk_does_not_take_is_missed(command, folder):
+  """A reader that has left wanted no more; a full disk is something else."""
+  asked = [sys.executable, "-m", "pdjax.experiment", "--config=x"]
+  asked += ["--print_config"]
+  with open("/dev/full", "w") as full:
+    told = subprocess.run(asked, stdout=full, stderr=subprocess.PIPE, text=True)
+  assert told.returncode == 1
+  assert told.stderr.startswith("standard output: No space left on device")
+  with subprocess.Popen(asked, stdout=subprocess.PIPE) as left:
+    left.stdout.close()
+  assert left.returncode == 0
 
 
 def test_a_run_that_leaves_too_little_is_a_failure(

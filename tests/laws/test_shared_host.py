@@ -36,6 +36,7 @@ from tests.laws.test_runs import SingleSteps
 COST = FittedCost(
     fixed_ps=3_000_000_007,
     begin_ps=1_900_000_011,
+    rest_ps=23_003,
     chunk_ps=700_000_003,
     prompt_token_ps=90_000_019,
     prompt_pair_ps=20_011,
@@ -43,7 +44,16 @@ COST = FittedCost(
     context_token_ps=1_500_007,
     copy_ps_per_byte=0.07,
     kv_bytes_per_token=524_288,
-    sharing=Sharing(prompt=0.61803, decode=0.27183),
+    sharing=Sharing(
+        prompts=(
+            1_854_000_013, 1_174_000_003, 0, 432_000_011, 55_000_009, 12_007,
+            67_000_003, 927_001,
+        ),
+        decodes=(
+            815_000_003, 516_000_019, 0, 0, 24_000_001, 5_003, 29_900_011,
+            407_003,
+        ),
+    ),
 )
 
 
@@ -97,7 +107,7 @@ def test_runs_equal_single_steps(run, load):
 def test_who_loses_nothing_to_others_might_as_well_be_alone(run, load, hits):
   """Also while workers are lost and transfers fail."""
   run, alone = beset(run, hits), dataclasses.replace(
-      COST, sharing=Sharing(), begin_ps=0
+      COST, sharing=Sharing(), begin_ps=0, rest_ps=0
   )
   plain, on_one_host = (
       outcome(run, load, cost=alone, backend_of=backend_of)
@@ -124,6 +134,20 @@ def test_a_run_pays_once_for_beginning():
   assert {*np.diff(gaps[1:])} == {slope}
 
 
+def test_a_rest_of_the_host_is_paid_for_once_and_not_beside_others():
+  cost = dataclasses.replace(
+      COST, fixed_ps=0, begin_ps=0, chunk_ps=10**11, prompt_token_ps=0,
+      prompt_pair_ps=0, rest_ps=10**6, sharing=Sharing(),
+  )
+  load = load_of(
+      (30_000, 9, 1), (170_000, 9, 1), (175_000, 9, 1), (10**6, 9, 1)
+  )
+  ms = 10**9
+  took = [at - began for _, began, at in ends("2C", load, cost)]
+  # Rested for 30 ms, for none beside another, for 10, and for over 50.
+  assert took == [130 * ms, 100 * ms, 110 * ms, 150 * ms]
+
+
 def ends(split, load, cost):
   run = run_config("continuous", split, kv_tokens=2000)
   _, _, log = outcome(run, load, cost=cost)
@@ -133,8 +157,9 @@ def ends(split, load, cost):
 def test_a_prefill_half_of_which_is_beside_another_by_hand():
   """Alone 100 ms; from 40 ms on beside one that begins then, at half speed."""
   cost = dataclasses.replace(
-      COST, fixed_ps=0, begin_ps=0, chunk_ps=10**11, prompt_token_ps=0,
-      prompt_pair_ps=0, sharing=Sharing(prompt=1.0),
+      COST, fixed_ps=0, begin_ps=0, rest_ps=0, chunk_ps=10**11,
+      prompt_token_ps=0, prompt_pair_ps=0,
+      sharing=Sharing(prompts=(0, 0, 0, 10**11, 0, 0, 0, 0)),
   )
   load = load_of((0, 20, 1), (40_000, 20, 1))
   # By 160 ms the first has done 40 + 120 / 2, the second 60 of 100; the second
@@ -180,9 +205,9 @@ def test_a_calibrated_cluster_is_one_host(tmp_path):
   slowest_ps = []
   for share in (0.0, 0.9):
     by = MADE_BY | {"dtype": "bfloat16"}
-    tree = made(model="llama-2-7b", made_by=by) | {
-        "sharing": {"prompt": share, "decode": share}
-    }
+    tree = made(model="llama-2-7b", made_by=by)
+    rises = {name: share * price for name, price in tree["prices"].items()}
+    tree |= {"sharing": {"prompts": rises, "decodes": rises}}
     path.write_text(json.dumps(tree))
     run = run_config("continuous", "2C", kv_tokens=2000)
     backend = dataclasses.replace(run.backend, costs=str(path))
@@ -194,7 +219,6 @@ def test_a_calibrated_cluster_is_one_host(tmp_path):
   assert slowest_ps[1] > 1.5 * slowest_ps[0]
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.2])
-def test_a_share_beyond_taking_turns_is_refused(share):
-  with pytest.raises(ValueError, match="expected 0 to 1"):
-    Sharing(decode=share)
+def test_nobody_is_quicker_beside_others():
+  with pytest.raises(ValueError, match="nobody is quicker"):
+    Sharing(decodes=(0, -1))

@@ -9,6 +9,7 @@ from pdjax.config import ConfigError
 from pdjax.schedule.cost import StepShape
 from pdjax.simulate.cluster import cluster_of
 from pdjax.simulate.fittedcost import COPIES, PRICES
+from pdjax.simulate.profiles.calibrated import VERSION
 from pdjax.simulate.stepcosts import step_costs_of
 from tests.laws.cluster import load_of, run_config, serve_load
 
@@ -28,7 +29,7 @@ def _path(tmp_path):
   """A calibration that finds each prompt token dear."""
   prices = dict.fromkeys(PRICES, 0) | {"prompt_token_ps": 10**9}
   tree = {
-      "pdjax.calibration": 2, "model": "llama-2-7b", "tp": 1,
+      "pdjax.calibration": VERSION, "model": "llama-2-7b", "tp": 1,
       "prices": prices, "copies": dict.fromkeys(COPIES, 0), "sharing": {},
       "kv_bytes_per_token": 1,
       "padding": {},

@@ -20,10 +20,10 @@ from pdjax.simulate.fittedcost import PRICES, FittedCost, Padding
 from pdjax.simulate.links import Link
 from pdjax.simulate.profiles.cost import ProfiledCost
 from pdjax.simulate.rates import ps_of
-from pdjax.simulate.sharing import Sharing
+from pdjax.simulate.sharing import NEIGHBOURS, Sharing
 
 VERSION_KEY = "pdjax.calibration"
-VERSION = 2
+VERSION = 3
 _MOST = 10**15
 """Of any number: a step of a quarter of an hour, a link of a petabyte/s."""
 
@@ -65,6 +65,8 @@ class Calibration:
   link: Link
   range: Range
   accuracy: str
+  device: str | None
+  """Kind of what it was measured on; None: the file does not say."""
 
   def mismatch(self, model: str, layout: Layout, dtypes: Dtypes) -> str | None:
     """Why it prices no such engine, in words; None if it does."""
@@ -97,12 +99,21 @@ class CalibratedCost(ProfiledCost):
     return self._calibration.cost
 
   @property
+  def device(self) -> str | None:
+    """What its prices were measured on, whatever chip a config names."""
+    return self._calibration.device
+
+  @property
   def provenance(self) -> dict[str, Any]:
     return super().provenance | {
         "kind": "calibrated",
         "accuracy": self._calibration.accuracy,
         "copies": "calibrated",
-        "lost_to_a_busy_neighbour": dataclasses.asdict(self.fitted.sharing),
+        "rise_beside_a_busy_neighbour_ps": {
+            kind: dict(zip(PRICES, rises, strict=True))
+            for kind, rises in dataclasses.asdict(self.fitted.sharing).items()
+            if rises
+        },
     }
 
   def transfer_bytes(self, tokens: int) -> int:
@@ -144,6 +155,7 @@ def read(tree: Mapping[str, Any]) -> Calibration:
           for field in dataclasses.fields(Range)
       }),
       accuracy=_text(tree, "accuracy"),
+      device=_text(made_by, "device") if "device" in made_by else None,
   )
 
 
@@ -159,10 +171,18 @@ def _cost(tree: Mapping[str, Any]) -> FittedCost:
           sequences=_sizes(padding, "sequences"),
           prompt_tokens=_sizes(padding, "prompt_tokens"),
       ),
-      sharing=Sharing(**{
-          kind: _number(tree["sharing"], kind) for kind in tree["sharing"]
-      }),
+      sharing=_sharing(tree["sharing"]),
   )
+
+
+def _sharing(tree: Any) -> Sharing:
+  """By kind of neighbours; a kind that is not said costs nothing."""
+  if not isinstance(tree, Mapping) or not tree.keys() <= {*NEIGHBOURS}:
+    raise ValueError(f"sharing: expected {' and '.join(NEIGHBOURS)}")
+  return Sharing(**{
+      kind: tuple([int(_number(rises, name)) for name in PRICES])
+      for kind, rises in tree.items()
+  })
 
 
 # Members, each of the kind and in the range it is written in. -----------------
