@@ -29,6 +29,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pdjax import config
+from pdjax.cli import argtypes, command
 from pdjax.cli.uncollected import uncollected
 from pdjax.eventfile import write_log
 from pdjax.metrics.requests import table_of, write_requests
@@ -207,22 +208,23 @@ def workloads(asked: argparse.Namespace) -> list[config.Workload]:
 
 def main(argv: Sequence[str]) -> int:
   parser = argparse.ArgumentParser(description="Times the simulator.")
-  parser.add_argument("trace", nargs="?")
-  parser.add_argument("--repeats", type=int, default=3)
-  parser.add_argument("--synthetic", type=int, default=0)
-  parser.add_argument("--cases", default=",".join(CASES))
+  parser.add_argument("trace", nargs="?", type=argtypes.input_file)
+  parser.add_argument("--repeats", type=argtypes.whole(1), default=3)
+  parser.add_argument("--synthetic", type=argtypes.whole(4), default=0)
+  parser.add_argument(
+      "--cases", type=argtypes.some_of(CASES), default=list(CASES)
+  )
   asked = parser.parse_args(argv)
   if not asked.trace and not asked.synthetic:
     print("say a trace, or --synthetic=N", file=sys.stderr)
     return 2
   print(HEAD)
-  cases = asked.cases.split(",")
-  for case in cases:
+  for case in asked.cases:
     for workload in workloads(asked):
       run = run_of(case, workload)
       spent = [alone(spend, run) for _ in range(asked.repeats)]
       print(table(case, spent), flush=True)
-  for case in cases if asked.trace else ():
+  for case in asked.cases if asked.trace else ():
     each = alone(shares, run_of(case, workloads(asked)[0]))
     told = ", ".join(f"{part} {share:.0%}" for part, share in each.items())
     print(f"\n{case}: {told}", flush=True)
@@ -230,4 +232,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-  sys.exit(main(sys.argv[1:]))
+  sys.exit(command.answer(main, sys.argv[1:]))

@@ -32,17 +32,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from pdjax import config, events
+from pdjax.cli import argtypes
 from pdjax.dtypes import Dtypes
 from pdjax.engine import capacity
 from pdjax.engine.backend import EngineBackend
 from pdjax.metrics.requests import RequestTable, request_table
 from pdjax.models.sizes import spec_of
+from pdjax.ranges import Range
 from pdjax.request import Request
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import policy_of, world_of
 from pdjax.simulate.cluster import cluster_of
 from pdjax.workload.workload import Workload
 
+KINDS = ("simulated", "measured")
 CHUNKS = 8
 OUTPUT_TOKENS = 4
 
@@ -191,7 +194,7 @@ def print_table(flags: argparse.Namespace) -> None:
       f" {'bound ms':>9} {'exposed ms':>11} {'of bound':>9}"
       "  fastest to slowest"
   )
-  for kind in flags.kinds.split(","):
+  for kind in flags.kinds:
     num_layers = {"simulated": 32, "measured": 4}[kind]
     for schedule in schedules(num_layers):
       found = exposed(
@@ -248,10 +251,16 @@ def main(arguments: list[str] | None = None) -> None:
   parser = argparse.ArgumentParser(
       description=__doc__, formatter_class=argparse.RawTextHelpFormatter
   )
-  parser.add_argument("--prompt_tokens", type=int, default=4096)
-  parser.add_argument("--repeats", type=int, default=5)
-  parser.add_argument("--kinds", default="simulated,measured")
-  parser.add_argument("--share", type=float, default=0.6)
+  parser.add_argument(
+      "--prompt_tokens", type=argtypes.whole(128), default=4096
+  )
+  parser.add_argument("--repeats", type=argtypes.whole(1), default=5)
+  parser.add_argument(
+      "--kinds", type=argtypes.some_of(KINDS), default=list(KINDS)
+  )
+  parser.add_argument(
+      "--share", type=argtypes.number(Range(0, 100, above=True)), default=0.6
+  )
   flags = parser.parse_args(arguments)
   os.environ.setdefault("JAX_PLATFORMS", "cpu")
   os.environ.setdefault(

@@ -32,6 +32,7 @@ import distserve_page
 import numpy as np
 
 from pdjax.calibrate.published.simulated import simulated
+from pdjax.cli import argtypes
 from pdjax.config import (
     Backend,
     Cluster,
@@ -204,8 +205,10 @@ def main() -> int:
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument("--data", type=Path, required=True)
   parser.add_argument("--costs", choices=("fits", "analytical"), default="fits")
-  parser.add_argument("--out", type=Path, default=Path("results/distserve"))
-  parser.add_argument("--document", type=Path)
+  parser.add_argument(
+      "--out", type=argtypes.output_folder, default="results/distserve"
+  )
+  parser.add_argument("--document", type=argtypes.output_file)
   given = parser.parse_args()
   profiles = given.data / "profiles"
   if not profiles.is_dir():

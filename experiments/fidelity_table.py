@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from pdjax.calibrate.published import pd_trade, report, sources
+from pdjax.cli import argtypes
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -24,9 +25,12 @@ ROOT = Path(__file__).resolve().parents[1]
 def main() -> int:
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument("--data", type=Path, required=True)
-  parser.add_argument("--out", type=Path, default=ROOT / "docs/fidelity.md")
   parser.add_argument(
-      "--fitted", type=Path, default=ROOT / "pdjax/simulate/fitted.json"
+      "--out", type=argtypes.output_file, default=ROOT / "docs/fidelity.md"
+  )
+  parser.add_argument(
+      "--fitted", type=argtypes.output_file,
+      default=ROOT / "pdjax/simulate/fitted.json",
   )
   given = parser.parse_args()
   if not (given.data / "measured").is_dir():

@@ -13,6 +13,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from pdjax import memory
+from pdjax.cli import argtypes
 from pdjax.config import ConfigError
 from pdjax.layout import Layout
 from pdjax.models.presets import preset
@@ -92,13 +94,15 @@ def main() -> int:
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument("--chip", default="a100-80gb-sxm")
   parser.add_argument("--model", default="llama-3-8b")
-  parser.add_argument("--tp", type=int, default=1)
-  parser.add_argument("--out", type=Path, default=Path("results/roofline"))
+  parser.add_argument("--tp", type=argtypes.whole(1, 1024), default=1)
+  parser.add_argument(
+      "--out", type=argtypes.output_folder, default="results/roofline"
+  )
   given = parser.parse_args()
   try:
-    cost = AnalyticalCost(
-        preset(given.model), chip(given.chip), layout=Layout(tp=given.tp)
-    )
+    spec, layout = preset(given.model), Layout(tp=given.tp)
+    memory.check_split(spec, layout, "--tp")
+    cost = AnalyticalCost(spec, chip(given.chip), layout=layout).required()
   except ConfigError as error:
     print("\n".join(error.errors), file=sys.stderr)
     return 2

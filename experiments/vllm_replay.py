@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from pdjax.calibrate.published.vllm_run import VllmRun, read
+from pdjax.cli import argtypes
 from pdjax.config import ConfigError
 from pdjax.metrics.requests import RequestTable
 from pdjax.simulate.chip import Chip
@@ -67,7 +68,7 @@ def main() -> int:
   parser.add_argument("--preset", default="llama-3.1-8b")
   parser.add_argument("--chip", default="rtx-4090")
   parser.add_argument("--scalar", action="append", default=[])
-  parser.add_argument("--out", type=Path)
+  parser.add_argument("--out", type=argtypes.output_file)
   given = parser.parse_args()
   try:
     scalars = _scalars(given.scalar) or scalars_for(chip(given.chip))

@@ -47,6 +47,10 @@ class ConfigError(ValueError):
     self.errors = list(dict.fromkeys(map(_one_line, errors)))
     super().__init__("\n".join(self.errors))
 
+  def __reduce__(self):
+    """Made anew of its lines where it comes from another process."""
+    return type(self), (self.errors,)
+
 
 def _one_line(error: str) -> str:
   text = " ".join(error.splitlines())
