@@ -8,7 +8,9 @@ repeats the fastest counts, the slowest is told. `served` is the event loop
 alone; `with metrics` adds every request's row and the summary, `with files`
 also events.parquet and requests.parquet. Reading the trace is not counted. The
 reference loop says how fast the machine was meanwhile: 20,000 small function
-calls, in nanoseconds each. The shares come from one more run under cProfile.
+calls, in nanoseconds each. The shares come from one more run under cProfile,
+which sees into plain Python alone. The first line says whether modules were
+compiled (`python -m pdjax.accelerate`); `PDJAX_ACCELERATED=0` leaves them out.
 
 `--synthetic` serves so many drawn requests instead, and a quarter of them
 first: memory a request must not grow.
@@ -19,6 +21,8 @@ import concurrent.futures
 import cProfile
 import dataclasses
 import multiprocessing
+import os
+import platform
 import pstats
 import resource
 import sys
@@ -28,7 +32,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from pdjax import config
+from pdjax import accelerated, config
 from pdjax.cli import argtypes, command
 from pdjax.cli.uncollected import uncollected
 from pdjax.eventfile import write_log
@@ -206,6 +210,13 @@ def workloads(asked: argparse.Namespace) -> list[config.Workload]:
   ]
 
 
+def built() -> str:
+  """Whether modules are compiled, and how many of those that were needed."""
+  compiled = len(accelerated.loaded())
+  needed = len({*accelerated.MODULES} & {*sys.modules})
+  return f"{compiled} of {needed} modules compiled" if compiled else "plain"
+
+
 def main(argv: Sequence[str]) -> int:
   parser = argparse.ArgumentParser(description="Times the simulator.")
   parser.add_argument("trace", nargs="?", type=argtypes.input_file)
@@ -218,12 +229,13 @@ def main(argv: Sequence[str]) -> int:
   if not asked.trace and not asked.synthetic:
     print("say a trace, or --synthetic=N", file=sys.stderr)
     return 2
-  print(HEAD)
+  print(f"Python {platform.python_version()}, {built()}\n\n{HEAD}")
   for case in asked.cases:
     for workload in workloads(asked):
       run = run_of(case, workload)
       spent = [alone(spend, run) for _ in range(asked.repeats)]
       print(table(case, spent), flush=True)
+  os.environ[accelerated.SWITCH] = "0"  # for the processes to come
   for case in asked.cases if asked.trace else ():
     each = alone(shares, run_of(case, workloads(asked)[0]))
     told = ", ".join(f"{part} {share:.0%}" for part, share in each.items())

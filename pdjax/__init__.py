@@ -1,15 +1,20 @@
 """pdjax: prefill/decode serving studies, one scheduler and two backends.
 
-Importing the package imports nothing else; `--help` must stay fast and the
-simulator must run without JAX.
+Importing the package imports nothing else but what finds compiled modules;
+`--help` must stay fast and the simulator must run without JAX.
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pdjax import accelerated
 
 if TYPE_CHECKING:
   from pdjax.results.tables import Results
 
 __version__ = "0.1.0"
+
+accelerated.install(Path(__path__[0]))
 
 
 def load(folder: str) -> "Results":

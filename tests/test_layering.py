@@ -18,6 +18,7 @@ TELLS = {"unknown", "fieldtypes", "inputfile", "userscode"}
 BASE = {
     "config", "layout", "request", "entry", "segments", "eventcolumns",
     "events", "clients", "window", "tracks", "faults", "policyfile",
+    "accelerated",
     *TELLS,
 }
 SIZES = {"dtypes", "models.spec", "models.presets", "models.sizes", "memory"}
@@ -37,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     # The vocabulary, and the config's schema over it.
     "config": {"layout"},
     "layout": set(),
+    "accelerated": set(),
     "dtypes": set(),
     "request": set(),
     "entry": set(),
@@ -119,8 +121,8 @@ ALLOWED: dict[str, set[str]] = {
 
 JAX_FREE = {
     "config", "layout", "dtypes", "request", "entry", "segments", "events",
-    "clients", "window", "tracks", "faults", "eventcolumns", "eventfile",
-    *TELLS, *PASSES, "policyfile", "schema",
+    "clients", "window", "tracks", "faults", "accelerated", "eventcolumns",
+    "eventfile", *TELLS, *PASSES, "policyfile", "schema",
     "literals", "reads", "ranges", "checks", "faultchecks", *POOLS,
     "models.rope", "models.spec",
     "models.presets", *MODEL_FILES, "memory", "workload", "metrics", "report",
@@ -177,8 +179,8 @@ def own_imports(path: Path) -> set[str]:
 def test_imports_point_one_way(module):
   part = part_of(module)
   commands = (
-      "cli", "experiment", "export", "fidelity", "generate", "preflight",
-      "replay",
+      "accelerate", "cli", "experiment", "export", "fidelity", "generate",
+      "preflight", "replay",
   )
   if part in commands or module.endswith(".__main__"):
     return

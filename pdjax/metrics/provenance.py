@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pdjax
+from pdjax import accelerated
 
 _PACKAGES = (
     "jax", "jaxlib", "flax", "numpy", "pyarrow", "tokenizers", "gguf",
@@ -73,6 +74,7 @@ def provenance(
           "pdjax": pdjax.__version__,
           **{name: _version(name) for name in _PACKAGES},
       },
+      "accelerated": accelerated.loaded(),
       "git": git_state(Path(__file__).parent),
   }
 

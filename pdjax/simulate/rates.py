@@ -50,7 +50,7 @@ def _pieces(
         for first, steep in lines
         if steep > slope
     )
-    until = min([steps, *turns])
+    until = min(steps, min(turns, default=steps))
     segments.append(Segment(until - at, now_ps, slope))
     at = until
   return tuple(segments)

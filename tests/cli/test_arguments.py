@@ -17,6 +17,7 @@ COMMANDS = {
     "export": ("export", ".", "format", "nodetailed"),
     "diagnose": ("diagnose", ".", "", "json"),
     "replay": ("replay", ".", "", ""),
+    "accelerate": ("accelerate", ".", "", ""),
     "preflight": ("aot", CONFIG, "target", "all_buckets"),
 }
 """By name: its module, what it is given, a flag with a value, a switch."""
@@ -96,7 +97,8 @@ def test_help_says_how_it_is_called_and_how_it_ends(said, name):
   for flag in arguments.HELP:
     status, out, lines = said(name, flag)
     assert (status, lines) == (0, [])
-    assert f"python -m pdjax.{name} " in out
+    assert f"  python -m pdjax.{name}" in out
+    assert f"pdjax.{name}" in out.split()
     shown = [line for line in out.splitlines() if "shows this" in line]
     assert len(shown) == 1 and shown[0].startswith("  --help ")
     words = " ".join(out.split())

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pdjax import __version__
+from pdjax import __version__, accelerated
 from pdjax.metrics.provenance import COMMAND, git_state, now, provenance
 
 
@@ -20,6 +20,7 @@ def test_names_versions_and_command():
   )
   assert facts["packages"]["numpy"] and facts["packages"]["jax"]
   assert facts["packages"]["pdjax"] == __version__
+  assert facts["accelerated"] == accelerated.loaded()
   assert facts["command"] == ["python", "x"] and facts["devices"] == ["cpu"]
   assert json.loads(json.dumps(facts)) == facts
 
