@@ -7,6 +7,7 @@ Units: efficiencies are shares of a peak, `_s` seconds, `_bytes` bytes.
 """
 
 import dataclasses
+import math
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +78,7 @@ class Scalars:
       if field.name.endswith("_efficiency"):
         if not 0 < value <= 1:
           raise ValueError(f"{field.name}={value} must be in (0, 1]")
-      elif value < 0:
-        raise ValueError(f"{field.name}={value} must not be negative")
+      elif not 0 <= value < math.inf:
+        raise ValueError(f"{field.name}={value} must be at least 0 and finite")
     if self.host_overlap > 1:
       raise ValueError(f"{self.host_overlap=} must be in [0, 1]")

@@ -25,6 +25,8 @@ FIGURES = ("compute_busy", "mfu", "mbu")
 RATES = ("needed_flops_per_s", "needed_bytes_per_s")
 """Of all chips of a worker, while it computes."""
 _PS_PER_S = 1e12
+_MOST = 1 + 1e-6
+"""What rounding may make of a figure that is 1."""
 
 
 def utilisation(
@@ -32,7 +34,8 @@ def utilisation(
 ) -> dict[str, Any]:
   """Flat names for the summary, such as `mfu[P prefill]`.
 
-  A figure is null where a peak is unknown, and `utilisation_unknown` says why.
+  A figure is null where a peak is unknown, or cannot be that of these steps
+  since they did more; `utilisation_unknown` says why.
 
   Args:
     shapes: of the run.
@@ -52,10 +55,28 @@ def utilisation(
             f"{figure}[{role} {name}]": value
             for figure, value in _figures(numbers[:, mine]).items()
         }
-  reasons = dict.fromkeys(worker.unknown for worker in workers)
+  reasons = [*dict.fromkeys(worker.unknown for worker in workers)]
+  reasons += _impossible(row, workers)
   if unknown := "; ".join(filter(None, reasons)):
     row["utilisation_unknown"] = f"not known: {unknown}"
   return row
+
+
+def _impossible(row: dict[str, Any], workers: Sequence[Worker]) -> list[str]:
+  """Takes figures above 1 out of a row, and says of which peaks they were."""
+  beyond = {
+      name: value for name, value in row.items()
+      if name.startswith(FIGURES) and value is not None and value > _MOST
+  }
+  if not beyond:
+    return []
+  row |= dict.fromkeys(beyond)
+  devices = dict.fromkeys(worker.devices for worker in workers)
+  told = ", ".join(f"{name} = {value:.3g}" for name, value in beyond.items())
+  return [
+      f"steps did more than the peaks of {', '.join(map(repr, devices))} allow"
+      f" ({told}): they are those of other devices"
+  ]
 
 
 def _figures(numbers: np.ndarray) -> dict[str, float | None]:

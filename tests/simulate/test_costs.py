@@ -439,8 +439,9 @@ def test_scalars_out_of_range_are_refused():
     Scalars(host_overlap=1.5)
   with pytest.raises(ValueError, match="hbm_efficiency"):
     Scalars(hbm_efficiency=1.2)
-  with pytest.raises(ValueError, match="step_overhead_s"):
-    Scalars(step_overhead_s=-1)
+  for value in (-1, float("nan"), float("inf")):
+    with pytest.raises(ValueError, match="step_overhead_s"):
+      Scalars(step_overhead_s=value)
 
 
 def test_work_of_a_run_is_the_sum_of_its_steps():

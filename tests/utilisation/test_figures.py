@@ -28,6 +28,25 @@ def named(row, figure):
   return {k: v for k, v in row.items() if k.startswith(f"{figure}[")}
 
 
+def test_peaks_that_the_steps_exceed_are_not_theirs(served):
+  """As with a calibration of one device priced beside the sheet of another."""
+  run, _, table = served
+  like = {"like": run.cluster.chip, "hbm_bytes_per_s": 1e7}
+  slow = dataclasses.replace(
+      run, cluster=dataclasses.replace(
+          run.cluster, chip="slow", chips={"slow": like}
+      )
+  )
+  row, true = utilised(slow, table, None), utilised(run, table, None)
+  assert named(row, "mfu") == named(true, "mfu")
+  assert set(named(row, "mbu").values()) == {None}
+  assert None not in named(true, "mbu").values()
+  told = row["utilisation_unknown"]
+  assert "steps did more than the peaks of 'slow' allow (mbu[" in told
+  assert told.endswith("): they are those of other devices")
+  assert "utilisation_unknown" not in true
+
+
 def test_by_hand():
   """Contexts of the log of `scripted.hand_made`, run by run."""
   shapes = read_shapes(request_table(hand_made()).journal)
