@@ -44,7 +44,6 @@ def calibration(
   cost = fit_cost(
       fitted, transfers, kv_bytes_per_token, padding, shared=shared
   )
-  link = fit_link(transfers)
   errors = [*_errors(cost, held_out)]
   alone, *rises = cost.prices(), cost.sharing.prompts, cost.sharing.decodes
   alone_spread, *rises_spread = map(
@@ -61,10 +60,7 @@ def calibration(
       "sharing_spread": _by_kind(rises_spread),
       "copies": {name: getattr(cost, name) for name in COPIES},
       "kv_bytes_per_token": kv_bytes_per_token,
-      "link": {
-          "bandwidth_bytes_per_s": link.bandwidth_bytes_per_s,
-          "latency_s": link.latency_ps / PS_PER_S,
-      },
+      "link": _link(transfers) if transfers else None,
       "padding": {
           "sequences": list(padding.sequences),
           "prompt_tokens": list(padding.prompt_tokens),
@@ -111,6 +107,14 @@ def _accuracy(
       f" {every['steps']} steps left out {100 * every['median']:.1f} % off in"
       f" the median, {100 * every['p90']:.0f} % at p90"
   )
+
+
+def _link(transfers: Sequence[TransferSeen]) -> dict[str, Any]:
+  link = fit_link(transfers)
+  return {
+      "bandwidth_bytes_per_s": link.bandwidth_bytes_per_s,
+      "latency_s": link.latency_ps / PS_PER_S,
+  }
 
 
 def _by_kind(rises: Iterable[Sequence[Any]]) -> dict[str, dict[str, Any]]:

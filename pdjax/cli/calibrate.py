@@ -128,11 +128,17 @@ def _survey(cell: Any) -> Any:
 
 
 def _wait(answers: queue.SimpleQueue) -> str:
-  """Shows progress until the run is over; why it failed, or nothing."""
+  """Shows progress until the run is over; why it failed, or nothing.
+
+  Raises:
+    ConfigError: its config asks for what there is not.
+  """
   while True:
     _, answer = answers.get()
     if answer is None:
       return "its process ended"
+    if answer.get("mistakes"):
+      raise ConfigError(answer["mistakes"])
     if "ended" in answer:
       return answer["ended"] or ""
     print(f"  {answer['said']}", flush=True)

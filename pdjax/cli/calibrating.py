@@ -12,11 +12,13 @@ from pdjax.calibrate.observe import StepSeen, TransferSeen, observe
 from pdjax.calibrate.survey import light, survey
 from pdjax.calibrate.surveyed import Surveyed
 from pdjax.cli.compiled import finest, paddings_of
+from pdjax.cli.crowd import Crowd
 from pdjax.cli.measured import measured
 from pdjax.cli.plant import Plant
 from pdjax.cli.uncollected import uncollected
 from pdjax.config import Run, most_seqs, pools_of
 from pdjax.engine.backend import EngineBackend
+from pdjax.metrics.flags import not_alone
 from pdjax.metrics.provenance import now, provenance
 from pdjax.models.sizes import spec_of
 from pdjax.schedule.loop import serve
@@ -41,7 +43,9 @@ def calibrate(run: Run, folder: Path, say: Callable[[str], None]) -> None:
   engine = plant.backend
   assert isinstance(engine, EngineBackend)
   try:
+    crowd = Crowd()
     steps, transfers = _surveyed(run, plant, engine, load, say)
+    notes = [*plant.conditions["notes"], *not_alone(crowd.share())]
     pool = engine.replicas[0].config
     found = Surveyed(
         steps=steps,
@@ -55,7 +59,7 @@ def calibrate(run: Run, folder: Path, say: Callable[[str], None]) -> None:
             "device": plant.conditions["chip"],
             "chips": plant.conditions["chips"],
             "dtype": run.model.dtype,
-            "notes": plant.conditions["notes"],
+            "notes": notes,
             **provenance(
                 started=started, folder=folder, devices=plant.devices
             ),

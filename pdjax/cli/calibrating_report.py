@@ -34,17 +34,18 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
   if found["transfers"]:
     link, copies = found["link"], found["copies"]
     yield (
-        f"transfers: {link['latency_s'] * 1e6:.0f} us and"
-        f" {link['bandwidth_bytes_per_s'] / 1e9:.2f} GB/s between workers"
-        f" (cluster.link), {copies['copy_ps_per_byte'] / 1e3:.3f} ns a byte to"
-        f" gather or scatter, and {copies['gather_fixed_ps'] / 1e6:.0f} us or"
-        f" {copies['scatter_fixed_ps'] / 1e6:.0f} us a time"
+        f"a hand-off: gathering {copies['gather_fixed_ps'] / 1e6:.0f} us,"
+        f" scattering {copies['scatter_fixed_ps'] / 1e6:.0f} us, and each"
+        f" {copies['copy_ps_per_byte']:.3g} us a MB; between workers"
+        f" {link['latency_s'] * 1e6:.0f} us and"
+        f" {link['bandwidth_bytes_per_s'] / 1e9:.2f} GB/s"
     )
   known = found["range"]
   yield (
-      f"range: {known['prompt_tokens']} prompt tokens a pass after"
-      f" {known['cached_tokens']}, {known['sequences']} decodes attending to"
-      f" {known['context_tokens']} tokens; beyond it prices extrapolate"
+      f"range: passes of up to {known['prompt_tokens']} prompt tokens, chunks"
+      f" after up to {known['cached_tokens']} cached ones, up to"
+      f" {known['sequences']} decodes attending to {known['context_tokens']}"
+      " tokens together; beyond it prices extrapolate"
   )
   for note in made_by["notes"]:
     yield f"note: {note}"

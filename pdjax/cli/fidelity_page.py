@@ -27,8 +27,10 @@ def lines(found: Fidelity) -> Iterator[str]:
     yield f"\n## {conditions}\n"
     yield "| run | figure | measured | simulated | error | noise floor | |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
+    runs = list(runs)
     for one in runs:
       yield from _rows(one)
+    yield from (f"\n{one.label}: {n}." for one in runs for n in one.notes)
   yield "\n## Prices of single steps\n"
   yield "| run | steps | off in the median | at p90 | bias |"
   yield "| --- | --- | --- | --- | --- |"
@@ -41,23 +43,27 @@ _HEADING = """\
 
 Made by `python -m pdjax.fidelity --markdown`; not edited by hand. Requests of
 measured runs are served again on the virtual clock, by the same policy, pages
-and split. Of a run that was measured several times `measured` is the
-median, and the noise floor what these repeats differ by, over it. Errors are
-simulated / measured - 1. A median is met within 10 % or the noise floor if that
-is more, a p99 within 25 %. `n<300` marks percentiles of too few values.
+and split. Of a run that was measured several times `measured` is the median,
+and the noise floor what these repeats differ by, over it. Errors are simulated
+/ measured - 1. A median is met within 10 % or the noise floor if that is more,
+a p99 within 25 %. `n<300` marks percentiles of too few values: not judged.
 """.splitlines()
 
 
 def verdict(found: Fidelity) -> str:
-  """How many figures are within their target."""
+  """How many figures are within their target, of those with enough values."""
   told = []
   for percentile in (50, 99):
     judged = [
         _met(one, figure) for one in found.runs for figure in one.figures
-        if figure.percentile == percentile
+        if figure.percentile == percentile and not _is_of_few(figure)
     ]
     told.append(f"{sum(judged)} of {len(judged)} p{percentile}")
   return f"Within the target: {' and '.join(told)}."
+
+
+def _is_of_few(figure: Compared) -> bool:
+  return figure.values < needed(figure.percentile)
 
 
 def _met(one: Found, figure: Compared) -> bool:
@@ -76,15 +82,19 @@ def _rows(one: Found) -> Iterator[str]:
   for figure in one.figures:
     if figure.percentile not in (50, 99):
       continue
-    few = figure.values < needed(figure.percentile)
-    noise = _noise(one, figure)
+    few, noise = _is_of_few(figure), _noise(one, figure)
+    judged = "-" if few else "met" if _met(one, figure) else "**missed**"
     yield (
         f"| {one.label} | {figure.metric} p{figure.percentile}"
         f"{f' n<{needed(figure.percentile)}' if few else ''}"
-        f" | {figure.measured_ms:.3g} ms | {figure.simulated_ms:.3g} ms"
+        f" | {_ms(figure.measured_ms)} | {_ms(figure.simulated_ms)}"
         f" | {figure.error:+.1%} | {'-' if noise is None else f'{noise:.1%}'}"
-        f" | {'met' if _met(one, figure) else '**missed**'} |"
+        f" | {judged} |"
     )
+
+
+def _ms(value: float) -> str:
+  return f"{value:.0f} ms" if value >= 999.5 else f"{value:.3g} ms"
 
 
 def _steps(one: Found) -> str:

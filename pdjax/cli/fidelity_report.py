@@ -50,6 +50,7 @@ def _of_run(one: Found) -> Iterator[str]:
         f"{figure.error:>+9.1%}{_error(rest.get(at)):>16}"
         f"{_share(one.noise.get(at)):>13}{few}"
     )
+  yield from (f"  {note}" for note in one.notes)
   for name, (measured, simulated) in one.rates.items():
     error = f"{simulated / measured - 1:+.1%}" if measured else "-"
     yield f"  {name:<20}{measured:>10.3f}{simulated:>10.3f}{error:>9}"
@@ -103,6 +104,7 @@ def _plain(found: Fidelity) -> dict[str, Any]:
               "figures": _rows(one.figures),
               "figures_steps_unbiased": _rows(one.unbiased),
               "repeats": one.repeats,
+              "notes": list(one.notes),
               "noise": [
                   {"metric": at[0], "percentile": at[1], "noise": share}
                   for at, share in one.noise.items()
@@ -130,6 +132,10 @@ def _rows(figures: Sequence[Compared]) -> list[dict[str, Any]]:
   ]
 
 
+def _short(prices: str, most: int = 60) -> str:
+  return prices if len(prices) <= most else f"{prices[: most - 3]}..."
+
+
 def _draw(found: Fidelity, path: Path) -> None:
   """Simulated over measured, both axes logarithmic; the diagonal is parity."""
   from matplotlib.figure import Figure
@@ -146,7 +152,7 @@ def _draw(found: Fidelity, path: Path) -> None:
   axes.plot([low, high], [low, high], color="gray", linewidth=0.8)
   axes.set(
       xlabel="measured (ms)", ylabel="simulated (ms)",
-      title="p50, p90, p99 of TTFT, TPOT, ITL, e2el",
+      title=f"p50, p90, p99 of TTFT, TPOT, ITL, e2el\n{_short(found.prices)}",
   )
   axes.title.set_fontsize("small")
   axes.legend(fontsize="small")

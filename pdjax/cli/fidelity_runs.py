@@ -25,6 +25,7 @@ from pdjax.config import ConfigError, Run
 from pdjax.dtypes import Dtypes
 from pdjax.eventfile import EventFileError, read_log
 from pdjax.events import Log
+from pdjax.metrics.flags import not_alone
 from pdjax.metrics.requests import RequestTable, table_of
 from pdjax.metrics.summary import summarize
 from pdjax.models.sizes import spec_of
@@ -88,6 +89,13 @@ class Measured:
         f" {made_by.get('python')}, jax {packages.get('jax')}"
     )
 
+  @property
+  def doubts(self) -> Iterator[str]:
+    """A line if other programs used its cores."""
+    others_share = self._said("summary.json").get("others_core_share")
+    for line in not_alone(others_share):
+      yield f"repeat {self.repeat} {line}" if self.repeat else line
+
   def _said(self, file: str, member: str | None = None) -> dict[str, Any]:
     """What a file of the run says; nothing where it is not as expected."""
     tree = jsonfile.read(self.folder / file)
@@ -114,6 +122,8 @@ class Found:
   """Signed, relative, of each step that was not fitted."""
   conditions: str = ""
   """Of what, on what, how much of it, with which versions."""
+  notes: tuple[str, ...] = ()
+  """What makes a measurement doubtful."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -218,7 +228,7 @@ def _found(
   one, seen = repeats[0], [each.observe() for each in repeats]
   every = [step for each in seen for step in each.steps]
   if known:
-    cost, link, judged = known.cost, known.link, every
+    cost, link, judged = known.cost, known.link or fit_link([]), every
   else:
     cost, link = own_prices(one, seen[0])
     judged = seen[0].steps[1::2]
@@ -234,6 +244,7 @@ def _found(
       rates=dict(_rates(one.run, tables, again)),
       step_errors=step_errors(cost, judged),
       conditions=one.conditions,
+      notes=tuple(note for each in repeats for note in each.doubts),
   )
 
 

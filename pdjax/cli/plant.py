@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pdjax.config import Run
 from pdjax.metrics.flags import Facts
 from pdjax.schedule.loop import Backend
+from pdjax.schedule.setup import worker_pools
 from pdjax.schedule.staging import Budgets
 from pdjax.workload.workload import Workload
 
@@ -68,7 +69,7 @@ def _simulated(run: Run, workload: Workload) -> Plant:
       staging_pages=cluster.staging_pages,
       conditions={
           "chip": cluster.measured_on,
-          "notes": [*_of_a_chip(cluster)],
+          "notes": [*_of_a_chip(cluster, run)],
           "cost_profile": cluster.profile,
           "workers": [
               {
@@ -94,11 +95,12 @@ def _simulated(run: Run, workload: Workload) -> Plant:
   )
 
 
-def _of_a_chip(cluster: "Cluster") -> Iterator[str]:
+def _of_a_chip(cluster: "Cluster", run: Run) -> Iterator[str]:
   """What is not the device's that prices were measured on."""
-  if cluster.measured_on:
-    chips = " + ".join(sorted({cost.chip.name for cost in cluster.costs}))
-    yield f"memory, power, peaks and price are those of {chips}"
+  named = {pool.chip for pool in worker_pools(run) if pool.chip}
+  others = named - {cost.chip.name for cost in cluster.costs}
+  if cluster.measured_on and others:
+    yield f"memory is that of {' + '.join(sorted(others))}"
 
 
 def fitted_to(cluster: "Cluster", run: Run, workload: Workload) -> "Cluster":

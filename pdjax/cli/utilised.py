@@ -16,8 +16,8 @@ from pdjax.metrics.shapes import read_shapes
 from pdjax.models.sizes import spec_of
 from pdjax.schedule.setup import worker_pools
 from pdjax.simulate.chip import PEAK_OF_DTYPE, Chip
-from pdjax.simulate.chips import chip, of_device
-from pdjax.simulate.cluster import dtypes_of
+from pdjax.simulate.chips import of_device
+from pdjax.simulate.cluster import cost_of, dtypes_of
 from pdjax.simulate.work import Operators
 from pdjax.utilisation.figures import utilisation
 from pdjax.utilisation.worker import Worker
@@ -48,8 +48,7 @@ def workers_of(run: Run, devices: Sequence[str]) -> list[Worker]:
 
 
 def _simulated(run: Run, pool: Pool, devices: Sequence[str]) -> Worker:
-  assert pool.chip is not None
-  on = chip(pool.chip, run.cluster.chips)
+  on = cost_of(run, pool).chip
   dtypes = dtypes_of(run.model, on)
   return Worker(
       role=pool.role, chip=on, devices=on.name,

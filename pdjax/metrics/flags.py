@@ -168,11 +168,7 @@ def _from_facts(facts: Facts, measured: bool) -> list[str]:
     lines.append(f"{facts.compiles_in_window} compiles in the window")
   if facts.load_ended:
     lines.append("arrivals ended before the measured requests did")
-  if (facts.others_core_share or 0) > OTHERS_SHARE:
-    lines.append(
-        f"not alone: other programs took {facts.others_core_share:.0%} of the"
-        " time of its cores"
-    )
+  lines += not_alone(facts.others_core_share)
   if measured and not facts.tokens_verified:
     lines.append("tokens not verified")
   return lines
@@ -254,4 +250,14 @@ def _not_judged(summary: Mapping[str, Any]) -> list[str]:
       f"SLO not judged: too few values for {name[len('slo_holds['):-1]}"
       for name, holds in summary.items()
       if summary["sent"] and name.startswith("slo_holds[") and holds is None
+  ]
+
+
+def not_alone(others_share: float | None) -> list[str]:
+  """A line if other programs used much of the cores' time."""
+  if (others_share or 0) <= OTHERS_SHARE:
+    return []
+  return [
+      f"not alone: other programs took {others_share:.0%} of the time of its"
+      " cores"
   ]

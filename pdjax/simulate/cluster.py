@@ -183,9 +183,9 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
   for pool in dict.fromkeys(worker_pools(run)):
     alike = (pool.chip, pool.layout)
     try:
-      cost = costs[alike] = costs.get(alike) or _cost(run, pool, scalars)
+      cost = costs[alike] = costs.get(alike) or cost_of(run, pool, scalars)
       pages = _pool_pages(run, pool, cost)
-      built[pool] = (cost, pages, _link(run, pool, cost.chip, cost.scalars))
+      built[pool] = (cost, pages, _link(run, pool, cost))
     except ConfigError as error:
       errors |= dict.fromkeys(error.errors)
   errors = errors or dict.fromkeys(_more_than_all_layers(run))
@@ -263,7 +263,12 @@ def dtypes_of(model: Model, on: Chip | None) -> Dtypes:
   )
 
 
-def _cost(run: Run, pool: Pool, scalars: Scalars | None) -> Cost:
+def cost_of(run: Run, pool: Pool, scalars: Scalars | None = None) -> Cost:
+  """What prices the steps of a pool's workers.
+
+  Raises:
+    ConfigError: see `cluster_of`.
+  """
   spec = spec_of(run.model)
   if pool.chip is None:
     raise ConfigError(["cluster.chip: say which chip to simulate"])
@@ -318,17 +323,21 @@ def footprint(
   )
 
 
-def _link(run: Run, pool: Pool, on: Chip, scalars: Scalars) -> Link:
+def _link(run: Run, pool: Pool, cost: Cost) -> Link:
   """The configured link, or else what joins the chips of the workers.
 
-  Workers on one kind of chip that fit within its interconnect use that, others
-  the network, each chip through its own card.
+  Calibrated workers are joined as they were when they were measured. Others on
+  one kind of chip that fit within its interconnect use that, or else the
+  network, each chip through its own card.
   """
   link = run.cluster.link
   bandwidth = link.bandwidth_bytes_per_s
+  if bandwidth is None and isinstance(cost, CalibratedCost) and cost.link:
+    return cost.link
   try:
     bandwidth = bandwidth or (
-        pool.layout.chips * _bytes_per_s_between_workers(run, on, scalars)
+        pool.layout.chips
+        * _bytes_per_s_between_workers(run, cost.chip, cost.scalars)
     )
   except ConfigError:
     if _moves_pages(run):

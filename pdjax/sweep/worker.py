@@ -4,7 +4,8 @@
 that comes on its standard input, a JSON line each. It answers with JSON lines:
 
   {"said": text}                          progress
-  {"ended": message, "lasting": boolean}  the run is over; no message means
+  {"ended": message, "lasting": boolean, "mistakes": lines}
+                                          the run is over; no message means
                                           that all is well
 
 What a run prints counts as progress; what it writes to its error output, and
@@ -105,7 +106,11 @@ class _Asker:
     if error is None:
       self._tell({"ended": ""})
     else:
-      self._tell({"ended": message_of(error), "lasting": is_lasting(error)})
+      self._tell({
+          "ended": message_of(error),
+          "lasting": is_lasting(error),
+          "mistakes": getattr(error, "errors", []),
+      })
 
   def _tell(self, answer: dict[str, Any]) -> None:
     with self._writing:

@@ -19,6 +19,7 @@ from pdjax.schedule.cost import StepShape
 from pdjax.simulate.chips import chip
 from pdjax.simulate.cluster import cluster_of
 from pdjax.simulate.costs import AnalyticalCost
+from pdjax.simulate.links import Link
 from pdjax.simulate.profiles import calibrated, files
 from pdjax.workload.build import build
 from tests.calibrate.test_fit import LINK, TRUE, Padding, shapes
@@ -147,6 +148,33 @@ def test_a_damaged_file_is_refused_in_one_line(
   with pytest.raises(ConfigError, match=told) as refused:
     files.calibration(str(path))
   assert len(refused.value.errors) == 1
+
+
+def test_a_calibrated_chip_is_the_device_that_was_measured(file):
+  """Of the chip that a config names it has the memory, and nothing else."""
+  cluster = cluster_of(float32_run(str(file)))
+  (on,) = {cost.chip for cost in cluster.costs}
+  named = chip("h100-sxm")
+  assert (on.name, on.hbm_bytes) == ("cpu", named.hbm_bytes)
+  assert cluster.measured_on == "cpu" and cluster.total("tdp_w") is None
+  kind = "NVIDIA H100 80GB HBM3"
+  file.write_text(json.dumps(made(made_by=MADE_BY | {"device": kind})))
+  cluster = cluster_of(float32_run(str(file)))
+  assert cluster.measured_on == kind
+  assert cluster.total("tdp_w") == named.tdp_w
+
+
+def test_calibrated_workers_are_joined_as_they_were_measured(file):
+  run = float32_run(str(file))
+  assert {*cluster_of(run).links} == {calibrated.read(made()).link}
+  link = dataclasses.replace(run.cluster.link, bandwidth_bytes_per_s=7e9)
+  said = dataclasses.replace(
+      run, cluster=dataclasses.replace(run.cluster, link=link)
+  )
+  assert {*cluster_of(said).links} == {Link(7 * 10**9, 20_000_000)}
+  file.write_text(json.dumps(made() | {"link": None}))
+  assert calibrated.read(json.loads(file.read_text())).link is None
+  assert cluster_of(run).links  # nothing moves
 
 
 def test_a_calibration_needs_no_figure_of_the_chip_but_its_memory(file):

@@ -143,7 +143,8 @@ def test_a_survey_warms_up_and_makes_a_round_at_least(monkeypatch):
 def test_a_calibration_in_words():
   lines = "\n".join(calibrating_report.lines(made()))
   assert "measured on 2 x cpu" in lines and "steps left out" in lines
-  assert "1.00 GB/s between workers" in lines and "extrapolate" in lines
+  assert "between workers 5 us and 1.00 GB/s" in lines
+  assert "extrapolate" in lines
 
 
 @pytest.fixture(name="found")
@@ -184,13 +185,15 @@ def test_a_page_judges_by_targets(found):
       run("within 10 %", 50, 109.0, 0.01), run("beyond", 50, 112.0, 0.01),
       run("within the noise", 50, 112.0, 0.13), run("tail", 99, 80.0, 0.0),
       run("tail beyond", 99, 70.0, 0.5),
+      dataclasses.replace(found.runs[0], notes=("not alone: 40 %",)),
   ]
   page = [*fidelity_page.lines(dataclasses.replace(found, runs=runs))]
   assert "Within the target: 2 of 3 p50 and 1 of 2 p99." in page
   judged = [line for line in page if "| ttft" in line]
   assert [line.split("|")[-2].strip() for line in judged] == [
-      "met", "**missed**", "met", "met", "**missed**",
+      "met", "**missed**", "met", "met", "**missed**", "-",  # of 50 values
   ]
+  assert "\na: not alone: 40 %." in page
   assert "-20.0%" in judged[3] and page.count("\n## tiny on x\n") == 1
 
 

@@ -15,6 +15,8 @@ from pdjax.dtypes import Dtypes
 from pdjax.layout import Layout
 from pdjax.schedule.cost import StepShape
 from pdjax.segments import Segment
+from pdjax.simulate.chip import Chip
+from pdjax.simulate.chips import of_device
 from pdjax.simulate.costs import AnalyticalCost
 from pdjax.simulate.fittedcost import PRICES, FittedCost, Padding
 from pdjax.simulate.links import Link
@@ -62,7 +64,8 @@ class Calibration:
   dtype: str | None
   """Everything was measured in; None: the file does not say."""
   cost: FittedCost
-  link: Link
+  link: Link | None
+  """None: no hand-off was measured."""
   range: Range
   accuracy: str
   device: str | None
@@ -85,13 +88,20 @@ class Calibration:
 
 
 class CalibratedCost(ProfiledCost):
-  """Prices steps and copies of pages as they were measured."""
+  """Prices steps and copies of pages as they were measured.
+
+  Its chip is the device that was measured, of which nothing else is known
+  unless it is the one that the config names: of that it has the memory.
+  """
 
   def __init__(
       self, calibration: Calibration, analytical: AnalyticalCost, name: str
   ):
     super().__init__(calibration, analytical, name)
     self._calibration = calibration
+    device = calibration.device
+    if device is not None and of_device(device) != self.chip:
+      self.chip = Chip(name=device, hbm_bytes=self.chip.hbm_bytes)
 
   @property
   def fitted(self) -> FittedCost:
@@ -102,6 +112,11 @@ class CalibratedCost(ProfiledCost):
   def device(self) -> str | None:
     """What its prices were measured on, whatever chip a config names."""
     return self._calibration.device
+
+  @property
+  def link(self) -> Link | None:
+    """Between its workers, as measured; None: it saw no hand-off."""
+    return self._calibration.link
 
   @property
   def provenance(self) -> dict[str, Any]:
@@ -146,16 +161,20 @@ def read(tree: Mapping[str, Any]) -> Calibration:
       tp=_whole(tree, "tp", least=1),
       dtype=_text(made_by, "dtype") if "dtype" in made_by else None,
       cost=_cost(tree),
-      link=Link(
-          _whole(tree["link"], "bandwidth_bytes_per_s", least=1),
-          ps_of(_number(tree["link"], "latency_s")),
-      ),
+      link=None if tree["link"] is None else _link(tree["link"]),
       range=Range(**{
           field.name: _whole(tree["range"], field.name)
           for field in dataclasses.fields(Range)
       }),
       accuracy=_text(tree, "accuracy"),
       device=_text(made_by, "device") if "device" in made_by else None,
+  )
+
+
+def _link(tree: Mapping[str, Any]) -> Link:
+  return Link(
+      _whole(tree, "bandwidth_bytes_per_s", least=1),
+      ps_of(_number(tree, "latency_s")),
   )
 
 
