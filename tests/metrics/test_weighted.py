@@ -1,5 +1,9 @@
 """A weighted sample is the sample written out."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -57,3 +61,20 @@ def test_values_are_sorted_with_their_counts(scale):
   assert sorted(values) == sample.values.tolist()
   pairs = zip(sample.values, sample.count, strict=True)
   assert sorted(pairs) == sorted(zip(values, count, strict=True))
+
+
+def test_a_mean_does_not_depend_on_the_number_of_threads():
+  code = (
+      "import numpy as np; from pdjax.metrics.weighted import Weighted;"
+      "drawn = np.random.default_rng(1).normal(size=30_000);"
+      "sample = Weighted.of(np.exp(3 * drawn));"
+      "print(sample.mean().hex(), sample.worst_mean(0.9).hex())"
+  )
+  told = {
+      subprocess.run(
+          [sys.executable, "-c", code], check=True, capture_output=True,
+          env=os.environ | {"OPENBLAS_NUM_THREADS": threads},
+      ).stdout
+      for threads in ("1", "2", "3")
+  }
+  assert len(told) == 1
