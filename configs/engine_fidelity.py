@@ -7,15 +7,15 @@ Command:  python -m pdjax.calibrate --config=engine_fidelity --out=mine.json
           For SmolLM2-135M add --config.model.preset=smollm2-135m
           --sweep='workload.rate=1,2.5' --config.workload.num_requests=100 to
           the first two, and another --out and --output_dir.
-Minutes:  about 12 on 2 idle cores; SmolLM2 about 25
-Expected: At the lower rate medians within 10 % or what two runs of the same
-          differ by, and p99 within 25 %, nearly all; at the higher one medians
-          are off by a third (docs/fidelity_engine.md). The two devices share
-          the cores, caches and memory of one host; what that costs is part of
-          the calibration. Every run is made twice: what both differ by is the
-          noise floor, printed beside. At the higher rate workers are busy for
-          three quarters of the time; near saturation queues multiply every
-          error, and two runs of the same differ by half.
+Minutes:  about 10 on 2 idle cores; SmolLM2 about 25
+Expected: Medians within 10 % or what repeats of the same differ by, nearly all;
+          p99 within 25 % but for gaps between tokens at the lower rate, whose
+          p99 stands at the edge between decodes and prefills
+          (docs/fidelity_engine.md). The two devices share the cores, caches
+          and memory of one host; what that costs is part of the calibration.
+          Every run is made three times: what they differ by is the noise
+          floor, printed beside. At the higher rate workers are busy for three
+          quarters of the time; near saturation queues multiply every error.
 
 Nothing else should run on the machine. Two virtual devices, so that each has a
 core where there are two.
