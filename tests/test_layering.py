@@ -13,8 +13,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-TELLS = {"unknown", "fieldtypes", "inputfile", "userscode"}
-"""What says in words what is wrong with a value, a file, a user's code."""
+TELLS = {"unknown", "fieldtypes", "inputfile", "userscode", "digits"}
+"""What says in words what is wrong with a value, a file, a user's code, and
+numbers in words."""
 BASE = {
     "config", "layout", "request", "entry", "segments", "eventcolumns",
     "events", "clients", "window", "tracks", "faults", "policyfile",
@@ -50,6 +51,7 @@ ALLOWED: dict[str, set[str]] = {
     "marks": {"tracks"},
     "faults": {"config", "events", "request"},
     "unknown": set(),
+    "digits": set(),
     "fieldtypes": {"unknown"},
     "inputfile": {"fieldtypes"},
     "userscode": {"config"},

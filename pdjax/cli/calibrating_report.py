@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pdjax.digits import plain
+
 _WORDS = {
     "fixed_ps": "a pass",
     "begin_ps": "a command, from its cause on",
@@ -36,7 +38,7 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield (
         f"a hand-off: gathering {copies['gather_fixed_ps'] / 1e6:.0f} us,"
         f" scattering {copies['scatter_fixed_ps'] / 1e6:.0f} us, and each"
-        f" {copies['copy_ps_per_byte']:.3g} us a MB; between workers"
+        f" {plain(copies['copy_ps_per_byte'])} us a MB; between workers"
         f" {link['latency_s'] * 1e6:.0f} us and"
         f" {link['bandwidth_bytes_per_s'] / 1e9:.2f} GB/s"
     )
@@ -60,9 +62,9 @@ def _prices(found: Mapping[str, Any]) -> Iterator[str]:
   for name, words in _WORDS.items():
     price_ps = found["prices"][name]
     beside = [price_ps + sharing[kind][name] for kind in kinds]
-    shown = "".join(f"{each / 1e6:>18.4g}" for each in beside)
+    shown = "".join(f"{plain(each / 1e6, 4):>18}" for each in beside)
     spread = _percent(found["spread"][name])
-    yield f"{words:<42}{price_ps / 1e6:>12.4g}{spread:>9}{shown}"
+    yield f"{words:<42}{plain(price_ps / 1e6, 4):>12}{spread:>9}{shown}"
 
 
 _NEIGHBOURS = {"prompts": "beside a prefill", "decodes": "beside decodes"}

@@ -11,6 +11,7 @@ import numpy as np
 
 from pdjax.calibrate.fidelity import Compared
 from pdjax.cli.fidelity_runs import Fidelity, Found
+from pdjax.digits import plain
 from pdjax.metrics.percentiles import needed
 
 MEDIAN_ERROR = 0.10
@@ -94,7 +95,7 @@ def _rows(one: Found) -> Iterator[str]:
 
 
 def _ms(value: float) -> str:
-  return f"{value:.0f} ms" if value >= 999.5 else f"{value:.3g} ms"
+  return f"{plain(value)} ms"
 
 
 def _steps(one: Found) -> str:

@@ -9,6 +9,7 @@ from pdjax.checks import Check, refusals
 from pdjax.cli import hostmemory
 from pdjax.cli.requests import built
 from pdjax.config import ConfigError, Run
+from pdjax.digits import plain
 from pdjax.engine import capacity
 from pdjax.models import checkpoint
 from pdjax.models.sizes import spec_of
@@ -110,9 +111,9 @@ def _memory(run: Run, spec: ModelSpec) -> Iterator[str]:
   host_bytes = hostmemory.total_bytes()
   if needed_bytes > host_bytes:
     yield (
-        f"model.preset: {spec.name} needs {needed_bytes / 1e9:.3g} GB on these"
-        " workers (weights, KV cache, the largest step) and the host has"
-        f" {host_bytes / 1e9:.3g} GB"
+        f"model.preset: {spec.name} needs {plain(needed_bytes / 1e9)} GB on"
+        " these workers (weights, KV cache, the largest step) and the host has"
+        f" {plain(host_bytes / 1e9)} GB"
     )
 
 

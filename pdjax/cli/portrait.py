@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from pdjax import config
+from pdjax.digits import plain
 from pdjax.metrics.percentiles import needed
 from pdjax.report.chart import Axis, Chart, Line, Panel
 from pdjax.workload import build
@@ -40,7 +41,7 @@ def lines(
   yield (
       f"{trace.source}: {workload.kind}, {facts['num_requests']} requests over"
       f" {facts['duration_s']:.1f} s"
-      + (f", {facts['rate_per_s']:.3g}/s" if facts["rate_per_s"] else "")
+      + (f", {plain(facts['rate_per_s'])}/s" if facts["rate_per_s"] else "")
   )
   yield from (f"- {note}" for note in load.conditions["notes"])
   yield from _arrivals(load)
@@ -134,7 +135,7 @@ def _fits(load: Workload) -> Iterator[str]:
     tokens = _lengths(load, name)
     tail = len(tokens) >= needed(100 * TAIL)
     for fit in fits_of(tokens):
-      law = ", ".join(f"{k} {v:.4g}" for k, v in fit.parameters.items())
+      law = ", ".join(f"{k} {plain(v, 4)}" for k, v in fit.parameters.items())
       p99 = f"{fit.off(tokens):+.0%}" if tail else f"n<{needed(100 * TAIL)}"
       yield (
           f"{name} as {fit.name}: {law}; p50 {fit.off(tokens, 0.5):+.0%},"
@@ -152,7 +153,7 @@ def _reuse(reuse: Reuse) -> Iterator[str]:
     return
   yield ""
   yield "prefix reuse, share of prompt tokens by size of the cache (tokens):"
-  yield "  " + "  ".join(f"{size:.3g}: {share:.1%}" for size, share in reuse)
+  yield "  " + "  ".join(f"{plain(size)}: {share:.1%}" for size, share in reuse)
 
 
 def _arrival_panel(load: Workload) -> Panel:

@@ -19,6 +19,7 @@ import numpy as np
 from pdjax import config
 from pdjax.cli.plan import Part
 from pdjax.cli.requests import workload_of
+from pdjax.digits import plain
 from pdjax.engine.agenda import Agenda
 from pdjax.engine.clock import Clock
 from pdjax.events import Arrived
@@ -77,8 +78,8 @@ def drawn(workload: config.Workload, built: Workload) -> Iterator[Check]:
     off = abs(mean_s * workload.rate - 1)
     yield Check(
         off <= _ERRORS * error + 1e-6,
-        f"{_name(workload)}: drawn {1 / mean_s:.4g}/s of {workload.rate:g}/s"
-        f" over {len(gaps_s)} gaps",
+        f"{_name(workload)}: drawn {plain(1 / mean_s, 4)}/s of"
+        f" {workload.rate:g}/s over {len(gaps_s)} gaps",
     )
   if wanted is not None:
     # Of the coefficient of variation of a gamma law, to first order.
@@ -153,7 +154,7 @@ def delivered(
   yield Check(
       p99_ms <= LATE_MS,
       f"{_name(workload)}: {len(sent.lag_s)} delivered, client lag p99"
-      f" {p99_ms:.3g} ms, max {1e3 * sent.lag_s.max():.3g} ms{pace}",
+      f" {plain(p99_ms)} ms, max {plain(1e3 * sent.lag_s.max())} ms{pace}",
   )
   if workload.arrival == "closed" and workload.concurrency is not None:
     wanted = min(workload.concurrency, len(sent.lag_s))

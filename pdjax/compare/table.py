@@ -7,6 +7,7 @@ from pdjax.compare.quotient import Quotient
 from pdjax.compare.refusals import overlooked
 from pdjax.compare.replicas import Filled
 from pdjax.compare.verdict import Verdict, slo_flips
+from pdjax.digits import plain
 from pdjax.report.heading import wrapped
 
 _NAME, _VALUE = 28, 10
@@ -100,8 +101,7 @@ def number(value: Any, scale: float = 1) -> str:
     return "-".join(number(end, scale) for end in value)
   if value is None:
     return "-"
-  scaled = value * scale
-  return f"{scaled:.0f}" if abs(scaled) >= 999.5 else f"{scaled:.3g}"
+  return plain(value * scale)
 
 
 def _flips(found: Verdict) -> Iterator[str]:

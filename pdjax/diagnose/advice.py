@@ -33,7 +33,8 @@ def _chunk(config: Config) -> int | None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Line:
-  """A piece of advice."""
+  """A piece of advice, which stands by itself: those before it may be left
+  out."""
 
   text: str
   fits: Callable[[Config], bool] = _always
@@ -63,7 +64,7 @@ ADVICE = {
              " 2048 steadies the time per token.", lambda c: not _chunk(c)),
         Line("A smaller chunk_size (down to 512) steadies the time per token.",
              lambda c: (_chunk(c) or 0) > _LEAST_CHUNK),
-        Line("Or give decode workers of its own:"
+        Line("Workers of its own for decode:"
              " strategy.kind='disaggregated'.", lambda c: not _split(c)),
     ),
     "transfer": (
@@ -76,19 +77,19 @@ ADVICE = {
     "decode_memory": (
         Line("More room for KV: more D workers or chips, or a larger"
              " hbm_utilization."),
-        Line("Or fewer bytes: weights or KV in 8 bits (model.weight_dtype,"
+        Line("Fewer bytes: weights or KV in 8 bits (model.weight_dtype,"
              " model.kv_dtype).", lambda c: not _in_eight_bits(c)),
-        Line("Or fewer requests at a time (max_num_seqs), so that none is"
+        Line("Fewer requests at a time (max_num_seqs), so that none is"
              " preempted and computed again."),
     ),
     "decode_bandwidth": (
         Line("More memory bandwidth for decode (A100 2,039 GB/s, H100 3,350"
              " GB/s) helps the time per token more than faster prefill"
              " would."),
-        Line("Or fewer bytes a step: weights and KV in 8 bits"
+        Line("Fewer bytes a step: weights and KV in 8 bits"
              " (model.weight_dtype, model.kv_dtype).",
              lambda c: not _in_eight_bits(c)),
-        Line("Or more tensor parallelism; larger batches share the weights'"
+        Line("More tensor parallelism; larger batches share the weights'"
              " bytes."),
     ),
     "decode_compute": (

@@ -15,7 +15,7 @@ TITLES = {
     "decode_bandwidth": "decode is bound by memory bandwidth",
     "decode_compute": "decode is bound by compute",
     "batch_limit": "the batch limit holds requests back",
-    CANNOT_TELL: "cannot tell",
+    CANNOT_TELL: "the data do not decide",
 }
 
 NO_PROFILER = (

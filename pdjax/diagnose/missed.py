@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pdjax.digits import plain
+
 _GOAL = 0.9
 """Attainment wanted where a summary does not say."""
 
@@ -26,7 +28,7 @@ def words(summary: Mapping[str, Any]) -> str:
   if not terms and kept is not None and kept < goal:
     terms = [f"{kept:.1%} of the requests keep all of it"]
   return (
-      f"the SLO is missed, {goal:.4g} of the requests are to keep it:"
+      f"the SLO is missed, {plain(goal, 4)} of the requests are to keep it:"
       f" {'; '.join(terms) or 'no term says by which'}"
   )
 
@@ -39,4 +41,4 @@ def _terms(summary: Mapping[str, Any], goal: float) -> Iterator[str]:
       yield f"{term} is kept by {value:.1%}"
     elif kind == "slo_holds" and value is False:
       found = summary.get(f"slo_value_s[{term}]")
-      yield term if found is None else f"{term}, but it is {found:.3g} s"
+      yield term if found is None else f"{term}, but it is {plain(found)} s"

@@ -13,6 +13,7 @@ from typing import Any
 from pdjax.diagnose import missed
 from pdjax.diagnose.advice import advice
 from pdjax.diagnose.finding import CANNOT_TELL, NO_PROFILER, TITLES, Finding
+from pdjax.digits import plain
 
 _OF_ALL = 0.1
 """Share of the mean end-to-end time that a wait needs to be the verdict."""
@@ -151,8 +152,8 @@ def _verdict(
   lag = shares.first["generator"]
   if lag > _LATE * first_ms:
     return "generator", [
-        f"{lag:.3g} ms of {first_ms:.3g} ms until the first token pass before"
-        " the request reaches the scheduler"
+        f"{_of(lag, first_ms)} until the first token pass before the"
+        " request reaches the scheduler"
     ]
   for words, side, side_ms in (
       ("until the first token", shares.first, first_ms),
@@ -164,17 +165,21 @@ def _verdict(
     ):
       return cause, [
           f"the SLO is missed {words}, and {cause} is"
-          f" {side[cause]:.3g} ms of {side_ms:.3g} ms there",
+          f" {_of(side[cause], side_ms)} there",
           *_support(cause, summary),
       ]
   cause = max(_WAITS, key=shares.of)
   if shares.of(cause) >= _OF_ALL * shares.total:
     return cause, [
-        f"{shares.of(cause):.3g} ms of {shares.total:.3g} ms a request, more"
+        f"{_of(shares.of(cause), shares.total)} a request, more"
         " than any other wait",
         *_support(cause, summary),
     ]
   return _steps(summary, shares)
+
+
+def _of(part_ms: float | None, whole_ms: float | None) -> str:
+  return f"{plain(part_ms or 0)} ms of {plain(whole_ms or 0)} ms"
 
 
 def _support(cause: str, summary: Mapping[str, Any]) -> list[str]:
@@ -183,9 +188,9 @@ def _support(cause: str, summary: Mapping[str, Any]) -> list[str]:
       "prefill_queue": _worker_words(summary, ("P", "C")),
       "transfer": [
           f"a link is busy {_at_most(summary)}{summary['link_busy_share']:.0%}"
-          " of the run; a"
-          f" hand-off leaves {summary['mean_transfer_ms'] or 0:.3g} ms exposed"
-          f" beside {summary['mean_prefill_ms'] or 0:.3g} ms of prefill"
+          " of the run; a hand-off leaves"
+          f" {plain(summary['mean_transfer_ms'] or 0)} ms exposed beside"
+          f" {plain(summary['mean_prefill_ms'] or 0)} ms of prefill"
       ],
       "decode_memory": [
           f"{summary['preemptions']} preemptions,"
@@ -195,8 +200,9 @@ def _support(cause: str, summary: Mapping[str, Any]) -> list[str]:
           " waits for pages"
       ],
       "interference": [
-          f"prompts take {summary['mean_interference_ms'] or 0:.3g} ms of"
-          f" {summary['mean_decode_ms'] or 0:.3g} ms of decode"
+          "prompts take"
+          f" {_of(summary['mean_interference_ms'], summary['mean_decode_ms'])}"
+          " of decode"
       ],
   }
   return lines.get(cause, [])
@@ -223,14 +229,14 @@ def _steps(summary: Mapping[str, Any], shares: Shares) -> tuple[str, list[str]]:
   decode, prefill = shares.of("decode"), shares.of("prefill")
   if prefill > decode:
     return "prefill", [
-        nothing, f"{prefill:.3g} ms of {shares.total:.3g} ms are prefill steps"
+        nothing, f"{_of(prefill, shares.total)} are prefill steps"
     ]
   role = "D" if "mbu[D decode]" in summary else "C"
   busy = summary.get(f"compute_busy[{role} decode]")
   moved = summary.get(f"mbu[{role} decode]")
   if busy is None or moved is None:
     return CANNOT_TELL, [
-        nothing, f"{decode:.3g} ms of {shares.total:.3g} ms are decode steps",
+        nothing, f"{_of(decode, shares.total)} are decode steps",
         summary.get("utilisation_unknown")
         or "no steps of decodes alone to judge by",
     ]
@@ -242,6 +248,6 @@ def _steps(summary: Mapping[str, Any], shares: Shares) -> tuple[str, list[str]]:
     ]
   cause = "decode_bandwidth" if moved >= busy else "decode_compute"
   return cause, [
-      nothing, f"{decode:.3g} ms of {shares.total:.3g} ms are decode steps",
+      nothing, f"{_of(decode, shares.total)} are decode steps",
       used,
   ]

@@ -11,6 +11,7 @@ from pdjax.diagnose import tails
 from pdjax.diagnose.advice import advice
 from pdjax.diagnose.finding import CANNOT_TELL, NO_PROFILER, Finding
 from pdjax.diagnose.tails import Tail
+from pdjax.digits import plain
 from pdjax.foreign.observed import Observed
 
 _HIGH = {"ttft": 3.0, "itl": 3.0, "tpot": 1.5}
@@ -107,8 +108,8 @@ def _late(seen: Observed, first: Tail | None) -> str:
     return ""
   name = lag.statistic if lag else "mean"
   return (
-      f"requests were sent late: {name} lag {lag_ms:.3g} ms, over"
-      f" {_LATE:.0%} of the median TTFT of {median_ms:.3g} ms"
+      f"requests were sent late: {name} lag {plain(lag_ms)} ms, over"
+      f" {_LATE:.0%} of the median TTFT of {plain(median_ms)} ms"
   )
 
 
@@ -142,7 +143,7 @@ def _queues(seen: Observed, first: Tail) -> tuple[bool, list[str]]:
       )
     if grown is not None and grown >= _TWICE:
       why.append(
-          f"the last third waits {grown:.2g} times as long as the first"
+          f"the last third waits {plain(grown, 2)} times as long as the first"
       )
   return _is(first, _HIGH) or len(why) == 2, why
 
@@ -162,7 +163,7 @@ def _minor(part_ms: float | None, seen: Observed, what: str) -> str:
   if part_ms is None or not whole_ms or part_ms >= _OF_ALL * whole_ms:
     return ""
   return (
-      f"a request {what} {part_ms:.3g} ms at most of {whole_ms:.3g} ms,"
+      f"a request {what} {plain(part_ms)} ms at most of {plain(whole_ms)} ms,"
       f" {part_ms / whole_ms:.1%}: under {_OF_ALL:.0%}, so not the verdict"
   )
 
@@ -203,8 +204,8 @@ def _spikes(
   )
   evidence += [
       *why,
-      f"a request waits about {waits_ms:.3g} ms for its first token and loses"
-      f" {found.excess_ms:.3g} ms in long gaps",
+      f"a request waits about {plain(waits_ms)} ms for its first token and"
+      f" loses {plain(found.excess_ms)} ms in long gaps",
   ]
   if waits_ms >= _TWICE * found.excess_ms:
     return "prefill_queue", evidence
@@ -223,8 +224,8 @@ def _waits_outweigh(seen: Observed) -> str:
   if share * first < _TWICE * (whole - first):
     return ""
   return (
-      f"the waits are {share * first:.3g} ms of a mean of {whole:.3g} ms, and"
-      f" all after the first token {whole - first:.3g} ms"
+      f"the waits are {plain(share * first)} ms of a mean of {plain(whole)} ms,"
+      f" and all after the first token {plain(whole - first)} ms"
   )
 
 
@@ -234,8 +235,8 @@ def _hand_off(seen: Observed) -> str:
   if found is None or found.ratio < _HAND_OFF or found.later.ratio > _TWICE:
     return ""
   return (
-      f"the first gap is {found.first_ms:.3g} ms in the median, later ones"
-      f" {found.later.median_ms:.3g} ms and steady: where prefill and decode"
+      f"the first gap is {plain(found.first_ms)} ms in the median, later ones"
+      f" {plain(found.later.median_ms)} ms and steady: where prefill and decode"
       " are apart that is the hand-off, by its link or for want of room on the"
       " decode worker; a client cannot see which"
   )

@@ -12,6 +12,7 @@ import dataclasses
 
 import numpy as np
 
+from pdjax.digits import plain
 from pdjax.foreign.observed import Observed, Requests
 from pdjax.metrics.percentiles import needed
 
@@ -37,8 +38,9 @@ class Tail:
 
   def __str__(self) -> str:
     return (
-        f"{self.metric.upper()} {self.statistic} is {self.high_ms:.3g} ms,"
-        f" {self.ratio:.2g} times the median of {self.median_ms:.3g} ms"
+        f"{self.metric.upper()} {self.statistic} is {plain(self.high_ms)} ms,"
+        f" {plain(self.ratio, 2)} times the median of"
+        f" {plain(self.median_ms)} ms"
     )
 
 

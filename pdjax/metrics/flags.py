@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pdjax import config
+from pdjax.digits import plain
 from pdjax.metrics.anchors import ANCHORS
 from pdjax.metrics.growth import grew
 from pdjax.metrics.requests import RequestTable
@@ -142,8 +143,8 @@ def _off_rate(
   traced = arrival == "trace"
   why = "a trace's pace varies" if traced else "more than chance explains"
   return [
-      f"offered {came:.3g} requests/s in the window, {asked:.3g} configured:"
-      f" {why}"
+      f"offered {plain(came)} requests/s in the window, {plain(asked)}"
+      f" configured: {why}"
   ]
 
 
@@ -206,7 +207,7 @@ def _late(summary: Mapping[str, Any]) -> list[str]:
   ttft_ms = summary["median_ttft_ms"]
   if None in (lag_ms, ttft_ms) or lag_ms <= LATE_SHARE * ttft_ms:
     return []
-  return [f"generator late: {name} lag {lag_ms:.3g} ms"]
+  return [f"generator late: {name} lag {plain(lag_ms)} ms"]
 
 
 def queue_grew(table: RequestTable) -> bool:

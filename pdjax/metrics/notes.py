@@ -3,12 +3,13 @@
 Calmer than the flags (`pdjax.metrics.flags`): nothing is wrong.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from pdjax.config import SLO
+from pdjax.digits import plain
 from pdjax.metrics.batches import LEAST_REQUESTS
 from pdjax.metrics.mishaps import HARMS
 from pdjax.metrics.percentiles import TAIL, needed
@@ -58,7 +59,7 @@ def _broken(summary: Mapping[str, Any]) -> Iterator[str]:
   ]
   if lost := summary["workers_lost"]:
     away_s = summary["worker_lost_s"]
-    told.append(f"{_many(lost, 'worker')} lost for {away_s:.3g} s in all")
+    told.append(f"{_many(lost, 'worker')} lost for {plain(away_s)} s in all")
   if told:
     yield f"faults: {', '.join(told)}"
 
@@ -95,18 +96,18 @@ def _vacuous(summary: Mapping[str, Any]) -> Iterator[str]:
 def _layered(summary: Mapping[str, Any]) -> Iterator[str]:
   """Figures that hold the time in which a transfer's layers are computed."""
   if summary["layered_transfers"]:
-    hidden_ms = summary["mean_hidden_transfer_ms"]
-    exposed = summary["exposed_transfer_share"]
+    hidden_ms = _or_none(summary["mean_hidden_transfer_ms"], plain)
+    exposed = _or_none(summary["exposed_transfer_share"], "{:.1%}".format)
     yield (
         "bounds, as pages leave layer by layer: hidden transfer"
-        f" <= {_or_none(hidden_ms, '.3g')} ms, exposed share"
-        f" >= {_or_none(exposed, '.1%')}, a link busy"
+        f" <= {hidden_ms} ms, exposed share"
+        f" >= {exposed}, a link busy"
         f" <= {summary['link_busy_share']:.1%}"
     )
 
 
-def _or_none(value: float | None, form: str) -> str:
-  return "-" if value is None else f"{value:{form}}"
+def _or_none(value: float | None, told: Callable[[float], str]) -> str:
+  return "-" if value is None else told(value)
 
 
 def _few(summary: Mapping[str, Any], slo: SLO) -> Iterator[str]:
@@ -116,5 +117,5 @@ def _few(summary: Mapping[str, Any], slo: SLO) -> Iterator[str]:
   if summary["slo_attainment"] is not None and judged < least:
     yield (
         f"SLO: attainment is of {judged} requests, too few to tell"
-        f" {slo.attainment:.4g} from less: it needs {least}"
+        f" {plain(slo.attainment, 4)} from less: it needs {least}"
     )

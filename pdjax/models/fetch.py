@@ -20,6 +20,7 @@ import tempfile
 import zipfile
 
 from pdjax import config, inputfile
+from pdjax.digits import plain
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -106,7 +107,7 @@ def described(name: str) -> str:
   return (
       f"{name}: {package.file} from {package.name} {package.version},"
       f" {package.licence}, {package.quantisation},"
-      f" {path.stat().st_size / 1e6:.3g} MB"
+      f" {plain(path.stat().st_size / 1e6)} MB"
   )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from pdjax.digits import plain
 from pdjax.report.chart import Axis, Chart, Line, Panel
 from pdjax.report.life import UNREAD, Life
 from pdjax.report.study import Study
@@ -123,8 +124,9 @@ def _link_note(life: Life) -> str:
   carried = np.diff(times_ns)[rate[:-1] > 0].sum() / life.activity.end_ns
   return (
       "Bytes on links are the mean of a stretch: anything moved for"
-      f" {100 * carried:.2g} % of the run, at {rate.max() / 1e9:.3g} GB/s at"
-      " most, overlapping transfers taken together."
+      f" {plain(100 * carried, 2)} % of the run, at"
+      f" {plain(rate.max() / 1e9)} GB/s at most, overlapping transfers taken"
+      " together."
   )
 
 

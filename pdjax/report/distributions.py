@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pdjax.digits import plain
 from pdjax.metrics.weighted import Weighted
 from pdjax.report import slolines
 from pdjax.report.chart import Axis, Chart, Line, Panel
@@ -51,7 +52,8 @@ def _loads(lives: Sequence[tuple[str, int, Life]]) -> str:
   curves: dict[str, list[str]] = {}
   for label, _, life in lives:
     rate = rate_of([life.record])
-    load = "all at once" if np.isnan(rate) else f"at {rate:.3g} requests/s/chip"
+    each = f"at {plain(rate)} requests/s/chip"
+    load = "all at once" if np.isnan(rate) else each
     curves.setdefault(load, []).append(label)
   if len(curves) == 1:
     return f"One run of each design, {next(iter(curves))}."

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from pdjax.digits import plain
 from pdjax.report.chart import Arrows, Axis, Chart, Mark, Panel, Spans
 from pdjax.report.life import UNREAD, Life
 from pdjax.report.study import Study
@@ -35,8 +36,8 @@ def chart(study: Study, label: str, life: Life | None) -> Chart:
   )
   whole = begin_ns == 0 and end_ns == activity.end_ns
   notes = [] if whole else [
-      f"From {begin_ns / 1e9:.3g} s to {end_ns / 1e9:.3g} s of"
-      f" {activity.end_ns / 1e9:.3g} s; `python -m pdjax.report RUN_FOLDER`"
+      f"From {plain(begin_ns / 1e9)} s to {plain(end_ns / 1e9)} s of"
+      f" {plain(activity.end_ns / 1e9)} s; `python -m pdjax.report RUN_FOLDER`"
       " writes all of it as trace.json.gz for Perfetto."
   ]
   if len(_rows(activity)) > len(rows):
@@ -126,7 +127,7 @@ def _moved(
 
 
 def _carried(move: Moved) -> str:
-  told = [f"request {move.request}: {move.moved_bytes / 1e6:.3g} MB"]
+  told = [f"request {move.request}: {plain(move.moved_bytes / 1e6)} MB"]
   if move.group_layers:
     told.append("layer by layer, computing included")
   return " ".join([*told, *([move.failure] if move.failure else [])])

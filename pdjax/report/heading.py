@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pdjax.digits import plain
 from pdjax.report.groups import ReportedRun, unequal
 
 WIDTH = 96
@@ -84,8 +85,8 @@ def _offered(runs: Sequence[ReportedRun]) -> str:
   if rate is None:
     return ""
   each = {run.summary["offered_rate_per_chip"] for run in runs}
-  per_chip = f" ({each.pop():.3g}/s/chip)" if len(each) == 1 else ""
-  return f"offered {rate:.3g}/s{per_chip}"
+  per_chip = f" ({plain(each.pop())}/s/chip)" if len(each) == 1 else ""
+  return f"offered {plain(rate)}/s{per_chip}"
 
 
 def _anchors(runs: Sequence[ReportedRun]) -> str:
@@ -105,7 +106,7 @@ def _links(runs: Sequence[ReportedRun]) -> str:
       for pool in run.conditions["design"]["pools"]
       if run.conditions["contract"]["first_token_anchor"]
   }
-  each = [f"{speed / 1e9:.5g}" for speed in sorted(filter(None, found))]
+  each = [f"{plain(speed / 1e9, 5)}" for speed in sorted(filter(None, found))]
   return f"link {' and '.join(each)} GB/s" if each else ""
 
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 
+from pdjax.digits import plain
 from pdjax.report.chart import Axis, Chart, Heat, Panel
 from pdjax.report.study import Design, Study
 
@@ -71,7 +72,7 @@ def _panel(study: Study, designs: list[Design]) -> Panel:
   return Panel(
       title=_title(designs[0]),
       x=Axis(label="offered requests/s/chip",
-             names=tuple(f"{rate:.3g}" for rate in rates)),
+             names=tuple(plain(rate) for rate in rates)),
       y=Axis(label="chunk size (tokens)",
              names=tuple(f"{size:,}" for size in sizes[::-1])),
       marks=(Heat(

@@ -7,6 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from pdjax.digits import plain
 from pdjax.metrics.provenance import repeat_command
 from pdjax.report import marks, runtable, slolines, svg
 from pdjax.report.chart import Chart, Panel
@@ -66,7 +67,7 @@ def html_of(report: Report) -> str:
   environment.filters |= {
       "svg": _svg, "sample": _sample, "slo": slolines.sentence,
       "tabs": _tabs, "workload": workload_words, "anchor": anchor,
-      "figure_word": runtable.word,
+      "figure_word": runtable.word, "plain": plain,
   }
   return environment.get_template("page.html").render(
       report=report, style=_file("page.css"), script=_file("page.js"),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pdjax.digits import plain
 from pdjax.report import palette
 from pdjax.report.chart import Axis, Chart, Line, Panel, array
 from pdjax.report.study import Design, Point, Study
@@ -46,7 +47,7 @@ def _line(design: Design) -> Line | None:
       y=array([_chip(point) for point in points]),
       hollow=np.array([point.doubtful for point in points]),
       texts=tuple(
-          f"{point.rate:.3g}/s/chip" if np.isfinite(point.rate) else ""
+          f"{plain(point.rate)}/s/chip" if np.isfinite(point.rate) else ""
           for point in points
       ),
   )

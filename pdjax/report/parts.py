@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pdjax.digits import plain
 from pdjax.metrics.breakdown import PARTS
 from pdjax.report.chart import Axis, Bars, Chart, Panel
 from pdjax.report.study import Design, Point, Study
@@ -64,4 +65,4 @@ def _few(points: Sequence[Point], designs: int) -> list[Point]:
 def _row(study: Study, design: Design, point: Point) -> str:
   if not study.under_load or not np.isfinite(point.rate):
     return design.label
-  return f"{design.label} at {point.rate:.3g}/s/chip"
+  return f"{design.label} at {plain(point.rate)}/s/chip"

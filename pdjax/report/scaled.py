@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pdjax.digits import plain
 from pdjax.metrics.slo import Term, terms_of
 from pdjax.report.capacity import Goodput
 from pdjax.report.chart import Axis, Chart, Limit, Line, Panel
@@ -59,7 +60,7 @@ def _line(
       [_attained(run.requests(), terms, study.slo["join"]) for run in at.runs],
       axis=0,
   )
-  rate = f" at {at.rate:.3g}/s/chip" if np.isfinite(at.rate) else ""
+  rate = f" at {plain(at.rate)}/s/chip" if np.isfinite(at.rate) else ""
   return Line(
       label=design.label + (rate if study.under_load else ""),
       style=design.style, x=_SCALES, y=100 * shares, marked=False,

@@ -6,6 +6,7 @@ Everything comes from what `search.json` holds.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pdjax.digits import plain
 from pdjax.report import labels
 from pdjax.report.heading import slo_words, wrapped
 
@@ -73,7 +74,7 @@ def _row(one: Rival) -> str:
 
 
 def _number(value: float | None) -> str:
-  return "-" if value is None else f"{value:.3g}"
+  return "-" if value is None else plain(value)
 
 
 def _interval(

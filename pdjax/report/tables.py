@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pdjax.digits import plain
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.percentiles import needed
 from pdjax.report import labels
@@ -203,7 +204,7 @@ def _number(value: float | None, column: _Column) -> str:
     return "-"
   scaled = value * column.scale
   if column.significant and 1e-4 < scaled < 1:
-    return f"{scaled:.3g}"
+    return plain(scaled)
   if scaled >= 1e6 or 0 < scaled < 0.005:
     return f"{scaled:.0e}"
   return f"{scaled:.{2 if scaled < 10 else 1 if scaled < 100 else 0}f}"

@@ -8,6 +8,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
+from pdjax.digits import plain
 from pdjax.metrics import ratios
 from pdjax.metrics.anchors import ANCHORS
 from pdjax.metrics.conditions import flips
@@ -193,7 +194,7 @@ def _reservations(
   ]
   told += [
       f"{one.design.label} has more good requests per chip"
-      f" ({one.value:.3g}/s), but missed the SLO"
+      f" ({plain(one.value)}/s), but missed the SLO"
       for one in _passed(study, best)
   ]
   if best[0].kept and (missed := [g for g in best if not g.kept]):

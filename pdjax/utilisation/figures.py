@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from pdjax.digits import plain
 from pdjax.metrics.shapes import Shapes
 from pdjax.utilisation.arithmetic import math_s
 from pdjax.utilisation.work import works
@@ -72,7 +73,7 @@ def _impossible(row: dict[str, Any], workers: Sequence[Worker]) -> list[str]:
     return []
   row |= dict.fromkeys(beyond)
   devices = dict.fromkeys(worker.devices for worker in workers)
-  told = ", ".join(f"{name} = {value:.3g}" for name, value in beyond.items())
+  told = ", ".join(f"{name} = {plain(value)}" for name, value in beyond.items())
   return [
       f"steps did more than the peaks of {', '.join(map(repr, devices))} allow"
       f" ({told}): they are those of other devices"

@@ -1,10 +1,13 @@
 """Runs of ours: the bottleneck that was built in is the one that is named."""
 
+import re
+
 import pytest
 
 from pdjax.diagnose.advice import ADVICE, advice
 from pdjax.diagnose.finding import TITLES
 from pdjax.diagnose.ours import diagnose, shares_of
+from pdjax.digits import plain
 from tests.diagnose.made import CASES, served
 
 
@@ -37,7 +40,7 @@ def test_what_only_bounds_a_figure_is_marked(case, words):
   bounds = [n for n in summary["notes"] if n.startswith("bounds")]
   assert bounds == ([] if "layer" not in case else [
       "bounds, as pages leave layer by layer: hidden transfer"
-      f" <= {summary['mean_hidden_transfer_ms']:.3g} ms, exposed share"
+      f" <= {plain(summary['mean_hidden_transfer_ms'])} ms, exposed share"
       f" >= {summary['exposed_transfer_share']:.1%}, a link busy"
       f" <= {summary['link_busy_share']:.1%}"
   ])
@@ -129,14 +132,38 @@ def test_no_advice_to_do_what_is_done(kind, chunk, words, count):
   assert len(advice("interference")) == 3  # A client's file has no config.
 
 
+def test_advice_stands_by_itself():
+  """Whatever a config leaves out before it, none goes on from another."""
+  for verdict in TITLES:
+    for line in advice(verdict):
+      assert line.partition(" ")[0] not in ("Or", "And", "Also"), line
+
+
+def test_a_verdict_is_said_once():
+  for verdict, title in TITLES.items():
+    assert title != verdict.replace("_", " ")
+
+
+def test_long_times_are_told_without_an_exponent():
+  _, summary = served("transfer")
+  long = {
+      name: 1000 * value for name, value in summary.items()
+      if name.startswith("mean_") and name.endswith("_ms") and value
+  }
+  found = diagnose("x", summary | long, 0.0)
+  assert found.verdict == "transfer"
+  assert "ms" in found.evidence[0]
+  assert not re.search(r"\de[+-]?\d", " ".join(found.evidence))
+
+
 def test_a_run_takes_the_advice_of_its_config():
   _, summary = served("decode_bandwidth")
   small = {"model.weight_dtype": "fp8", "model.kv_dtype": "fp8"}
-  plain, done = (
+  before, done = (
       " ".join(diagnose("x", summary | each, 0.0).advice)
       for each in ({}, small)
   )
-  assert "8 bits" in plain and "8 bits" not in done
+  assert "8 bits" in before and "8 bits" not in done
   assert "prefix" in advice("prefill", {})[1]
   assert len(advice("prefill", {"strategy.prefix_cache": True})) == 1
 

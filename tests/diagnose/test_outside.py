@@ -109,7 +109,7 @@ def test_a_tenth_of_the_time_is_needed_to_be_the_verdict(first_ms, verdict):
   })
   assert found.verdict == verdict, found.lines()
   if verdict == "cannot_tell":
-    assert "400 ms at most of 5e+03 ms, 8.0%: under 10%" in found.evidence[2]
+    assert "400 ms at most of 5000 ms, 8.0%: under 10%" in found.evidence[2]
     assert "gaps are steady" in found.evidence[3]
     assert not found.advice
 
