@@ -10,6 +10,7 @@ Units: `_bits` bits; sizes are counts of values.
 """
 
 import dataclasses
+import math
 
 from pdjax.dtypes import Dtypes
 from pdjax.layout import Layout
@@ -40,13 +41,15 @@ class Product:
     """(matrices used, rows of each) on one chip of a pass over `tokens`.
 
     Tokens choose experts evenly: each expert is missed by a token with chance
-    1 - per_token / count.
+    1 - per_token / count. Where experts are dealt, a step waits for the part
+    with the most of those used: at least their mean, rounded up.
     """
     if self.experts is None:
       return 1, -(-tokens // layout.dp)
     count, chosen = self.experts.count, self.experts.per_token
     touched = 1 - (1 - chosen / count) ** tokens
-    used = max(1, round(self.held * touched))
+    used = self.held * touched
+    used = max(1, round(used) if self.held == count else math.ceil(used))
     return used, -(-tokens * chosen * self.held // (count * used))
 
   def flops(self, tokens: int, layout: Layout) -> int:

@@ -462,6 +462,25 @@ def test_work_is_bound_by_the_time_it_takes():
     assert 0 < size_bytes / seconds < priced.peak_bytes_per_s
 
 
+@pytest.mark.parametrize("name", ["mixtral-8x7b", "deepseek-v3"])
+@pytest.mark.parametrize(
+    "degrees", [{}, {"tp": 4, "ep": 4}, {"tp": 4, "dp": 2, "ep": 8, "pp": 2}]
+)
+def test_no_chip_moves_more_than_its_memory_can(name, degrees):
+  """However few tokens use few experts of each part: MBU is at most 1."""
+  perfect = dataclasses.replace(
+      NO_OVERHEAD, hbm_efficiency=1, kv_efficiency=1, link_efficiency=1,
+      hop_latency_s=0,
+  )
+  links = {"interconnect_bytes_per_s": 10**15, "bf16_flops": 10**21}
+  chip = dataclasses.replace(H100, **links)
+  priced = cost(name, chip, scalars=perfect, **degrees)
+  for seqs in range(1, 65):
+    shape = decode(seqs, 1)
+    least_s = priced.work(shape).bytes / priced.peak_bytes_per_s
+    assert first_ps(priced, shape) >= least_s * 10**12
+
+
 def test_provenance_says_what_the_prices_rest_on():
   told = json.loads(json.dumps(cost().provenance))
   assert told["kind"] == "analytical"
