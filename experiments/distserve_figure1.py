@@ -11,10 +11,10 @@ what first principles say. Minutes: 2.
 Expected: one chip serves several times more prefills, or decodes, alone than of
 both together, and 2P1D serves more for each chip than colocation does.
 
-Found, with the fits of vLLM, whose ratios the figure's are nearest to: 2.2,
-7.8, 13.0 and 4.3, which is 1.3 to 1.4 times the published rates in every case.
-So the ratios agree, and a part of the time, in steps or in waiting, is in no
-fit.
+Found, with the fits of vLLM, whose ratios the figure's are nearest to: 2.19,
+7.75, 13.25 and 4.33, which is 1.3 to 1.4 times the published rates in every
+case. So the ratios agree, and a part of the time, in steps or in waiting, is in
+no fit.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pdjax.calibrate.published.simulated import simulated
+from pdjax.cli import argtypes
 from pdjax.config import (
     Backend,
     Cluster,
@@ -39,6 +40,12 @@ PUBLISHED = {
 }
 """Requests a second, of 2P1D for each chip; read off the figure's text."""
 TTFT_NS, TPOT_NS, SHARE = 0.4e9, 0.04e9, 0.9
+ENGINES = {"DistServe's fits": "distserve", "vLLM's fits": "vllm"}
+PROFILES = {
+    engine: f"profiles/distserve_profiler-a100-80g.{engine}.json"
+    for engine in ENGINES.values()
+}
+"""Files in DATA, by whose engine was measured."""
 REQUESTS = 1000
 PRECISION = 0.02
 
@@ -98,12 +105,8 @@ def highest(keeps: Callable[[float], bool]) -> float:
 
 def costs_in(data: Path) -> dict[str, str]:
   """What prices steps, by name; profiles by path."""
-  stem = data / "profiles" / "distserve_profiler-a100-80g"
-  return {
-      "DistServe's fits": f"{stem}.distserve.json",
-      "vLLM's fits": f"{stem}.vllm.json",
-      "first principles": "analytical",
-  }
+  fits = {n: str(data / PROFILES[engine]) for n, engine in ENGINES.items()}
+  return fits | {"first principles": "analytical"}
 
 
 def table(costs: dict[str, str]) -> Iterator[str]:
@@ -121,13 +124,14 @@ def table(costs: dict[str, str]) -> Iterator[str]:
 
 
 def main() -> int:
-  parser = argparse.ArgumentParser(description=__doc__)
-  parser.add_argument("--data", type=Path, required=True)
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+  )
+  parser.add_argument(
+      "--data", type=argtypes.data_folder(*PROFILES.values()), required=True,
+      help=argtypes.DATA_HELP,
+  )
   costs = costs_in(parser.parse_args().data)
-  for path in list(costs.values())[:2]:
-    if not Path(path).is_file():
-      print(f"--data: no file {path}", file=sys.stderr)
-      return 2
   print("requests/s per chip, simulated by")
   for line in table(costs):
     print(line, flush=True)

@@ -52,6 +52,7 @@ PROMPTS_PER_GPU = 100
 TTFT_NS, TPOT_NS, SHARE = 0.25e9, 0.1e9, 0.9
 SEEDS = 20
 CLAIM = "distserve-sharegpt"
+CAPACITY = "profiles/distserve_max_num_tokens.csv"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,24 +203,12 @@ def draw(curves: Mapping[str, np.ndarray], costs: str, path: Path) -> None:
 
 
 def main() -> int:
-  parser = argparse.ArgumentParser(description=__doc__)
-  parser.add_argument("--data", type=Path, required=True)
-  parser.add_argument("--costs", choices=("fits", "analytical"), default="fits")
-  parser.add_argument(
-      "--out", type=argtypes.output_folder, default="results/distserve"
-  )
-  parser.add_argument("--document", type=argtypes.output_file)
-  given = parser.parse_args()
-  profiles = given.data / "profiles"
-  if not profiles.is_dir():
-    print(f"--data: no folder {profiles}", file=sys.stderr)
-    return 2
-  room = capacity_tokens(profiles / "distserve_max_num_tokens.csv")
-  stem = f"{profiles}/distserve_profiler-a100-80g"
+  given = _parser().parse_args()
+  room = capacity_tokens(given.data / CAPACITY)
   curves = {
       each.name: curve(
-          each, f"{stem}.{each.engine}.json" if given.costs == "fits"
-          else "analytical", room,
+          each, str(given.data / figure1.PROFILES[each.engine])
+          if given.costs == "fits" else "analytical", room,
       )
       for each in SET_UPS
   }
@@ -239,6 +228,29 @@ def main() -> int:
         )
     )
   return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+  )
+  parser.add_argument(
+      "--data", required=True, help=argtypes.DATA_HELP,
+      type=argtypes.data_folder(*figure1.PROFILES.values(), CAPACITY),
+  )
+  parser.add_argument(
+      "--costs", choices=("fits", "analytical"), default="fits",
+      help="what prices steps; without, the authors' fits",
+  )
+  parser.add_argument(
+      "--out", type=argtypes.output_folder, default="results/distserve",
+      help="folder of the picture; without, %(default)s",
+  )
+  parser.add_argument(
+      "--document", type=argtypes.output_file,
+      help="where the page goes, with its picture beside it",
+  )
+  return parser
 
 
 if __name__ == "__main__":

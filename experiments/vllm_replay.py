@@ -1,14 +1,15 @@
 """Does the simulated vLLM do what a real one did, request by request?
 
-    python experiments/vllm_replay.py --data=DATA/measured
+    python experiments/vllm_replay.py --data=DATA
 
 serves one published vLLM run again under `vllm_v1`: the arrivals, lengths and
 prefixes of its requests, and its KV capacity. Prints mean and p99 of TTFT, TPOT
 and end-to-end latency, and the makespan, measured beside simulated, twice: from
 first principles, and with the scalars given. With --out it writes the tables as
-a document (docs/fidelity_vllm.md). Any run published in the same three files
-can be named: --name, --preset, --chip, and --scalar=NAME=VALUE for each scalar;
-without, scalars are those fitted to chips like it, if there are any. Seconds.
+a document (docs/fidelity_vllm.md). Any run published in the same three files,
+in DATA/measured, can be named: --name, with the --preset and the --chip that it
+was measured with, and --scalar=NAME=VALUE for each scalar; without, scalars are
+those fitted to chips like it, if there are any. Seconds.
 
 Expected, for the run named by default: from first principles all means within
 12 %, with three scalars within 2 %.
@@ -22,9 +23,11 @@ from pathlib import Path
 
 import numpy as np
 
+from pdjax import inputfile
 from pdjax.calibrate.published.vllm_run import VllmRun, read
 from pdjax.cli import argtypes
 from pdjax.config import ConfigError
+from pdjax.fieldtypes import near
 from pdjax.metrics.requests import RequestTable
 from pdjax.simulate.chip import Chip
 from pdjax.simulate.chips import chip
@@ -62,68 +65,139 @@ other chips.
 
 
 def main() -> int:
-  parser = argparse.ArgumentParser(description=__doc__)
-  parser.add_argument("--data", type=Path, required=True)
-  parser.add_argument("--name", default=NAME)
-  parser.add_argument("--preset", default="llama-3.1-8b")
-  parser.add_argument("--chip", default="rtx-4090")
-  parser.add_argument("--scalar", action="append", default=[])
-  parser.add_argument("--out", type=argtypes.output_file)
-  given = parser.parse_args()
+  given = _parser().parse_args()
+  folder = given.data / "measured"
   try:
-    scalars = _scalars(given.scalar) or scalars_for(chip(given.chip))
-    real = read(
-        given.data, given.name, preset=given.preset, chip=given.chip
-    )
-    lines = [*document(real, scalars)]
+    _check_files(folder, given.name)
+    scalars, rest_on = _scalars(given.scalar), "as said by --scalar"
+    real = read(folder, given.name, preset=given.preset, chip=given.chip)
+    if scalars is None:
+      scalars, rest_on = scalars_for(chip(given.chip), given.name)
+    lines = [*document(real, scalars, rest_on)]
+  except KeyError as error:
+    print(f"--name: {given.name}: lacks {error}", file=sys.stderr)
+    return 2
   except (ConfigError, OSError, ValueError, TypeError) as error:
     print(f"experiments/vllm_replay.py: {error}", file=sys.stderr)
     return 2
   print("\n".join(lines))
   if given.out:
-    given.out.write_text(INTRODUCTION + "\n" + "\n".join(lines) + "\n")
+    usual = given.name == NAME and not given.scalar
+    first = INTRODUCTION if usual else f"# Fidelity: {given.name}\n"
+    given.out.write_text(first + "\n" + "\n".join(lines) + "\n")
+    print(f"document: {given.out}")
   return 0
 
 
-def scalars_for(on: Chip) -> Scalars:
-  """Those of its family: from this run, or from other publications."""
+def _parser() -> argparse.ArgumentParser:
+  parser = argparse.ArgumentParser(
+      description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+  )
+  parser.add_argument(
+      "--data", type=argtypes.data_folder("measured/"), required=True,
+      help=argtypes.DATA_HELP,
+  )
+  parser.add_argument(
+      "--name", default=NAME,
+      help="the run: NAME.json, NAME.requests.csv and NAME.hash_ids.jsonl in"
+      " DATA/measured; without, %(default)s",
+  )
+  parser.add_argument(
+      "--preset", default="llama-3.1-8b", help="its model; without, %(default)s"
+  )
+  parser.add_argument(
+      "--chip", default="rtx-4090",
+      help="that it was measured on; another is refused; without, %(default)s",
+  )
+  parser.add_argument(
+      "--scalar", action="append", default=[], metavar="NAME=VALUE",
+      help="one of pdjax/simulate/scalars.py; may be given again",
+  )
+  parser.add_argument(
+      "--out", type=argtypes.output_file, help="where the document goes"
+  )
+  return parser
+
+
+def _check_files(folder: Path, name: str) -> None:
+  """Raises ValueError for the first of a run's files that cannot be read."""
+  for suffix in ("json", "requests.csv", "hash_ids.jsonl"):
+    path = folder / f"{name}.{suffix}"
+    if reason := inputfile.refusal(str(path)):
+      raise ValueError(f"--data, --name: {path}: {reason}")
+
+
+def scalars_for(on: Chip, name: str) -> tuple[Scalars, str]:
+  """Those of its family, and what they rest on, in words."""
   if on.family == chip("rtx-4090").family:
-    return Scalars(**SCALARS)
+    run = "this very run, so its means say little" if name == NAME else NAME
+    return Scalars(**SCALARS), (
+        "hbm_efficiency is published (Luo et al., arXiv 2402.13499), the other"
+        f" two are set by hand on {run}"
+    )
   try:
-    return fitted_for(on).scalars
+    fitted = fitted_for(on)
   except ConfigError:
-    return Scalars()
+    return Scalars(), f"nothing is fitted to chips like {on.name}"
+  return fitted.scalars, fitted.accuracy
 
 
 def _scalars(said: list[str]) -> Scalars | None:
-  if not said:
-    return None
-  names = {field.name for field in dataclasses.fields(Scalars)}
-  values = dict(text.split("=", 1) for text in said if "=" in text)
-  if unknown := set(values) - names or len(values) < len(said):
-    raise ValueError(f"--scalar: {unknown or said}: not NAME=VALUE of {names}")
-  return Scalars(**{name: float(value) for name, value in values.items()})
+  """What --scalar says; None where it says nothing."""
+  names = [field.name for field in dataclasses.fields(Scalars)]
+  values: dict[str, float] = {}
+  for text in said:
+    name, equals, value = text.partition("=")
+    if not equals:
+      raise ValueError(f"--scalar={text}: expected NAME=VALUE")
+    if name not in names:
+      raise ValueError(
+          f"--scalar={text}: no scalar {name!r}{near(name, names)}; known:"
+          f" {', '.join(names)}"
+      )
+    if name in values:
+      raise ValueError(f"--scalar={text}: {name} is given twice")
+    try:
+      values[name] = float(value)
+    except ValueError:
+      raise ValueError(
+          f"--scalar={text}: expected a number, got {value!r}"
+      ) from None
+  return Scalars(**values) if said else None
 
 
-def document(real: VllmRun, scalars: Scalars) -> Iterator[str]:
+def document(real: VllmRun, scalars: Scalars, rest_on: str) -> Iterator[str]:
   """A table for each cost model."""
   changed = {
       field.name: value
       for field in dataclasses.fields(Scalars)
       if (value := getattr(scalars, field.name)) != field.default
   }
-  words = ", ".join(f"{name} {value:g}" for name, value in changed.items())
+  yield f"Measured: {real.served}. Simulated: {_simulated(real)}."
+  yield ""
   yield from _table("First principles", real, None)
   yield ""
-  yield from _table(f"With {words}", real, scalars)
+  if not changed:
+    yield f"No table with other scalars: {rest_on}."
+    return
+  words = ", ".join(f"{name} {value:g}" for name, value in changed.items())
+  yield from _table(f"With {words}", real, scalars, rest_on)
+
+
+def _simulated(real: VllmRun) -> str:
+  cluster = real.run.cluster
+  return f"{real.run.model.preset} on {cluster.chip}, {cluster.split}"
 
 
 def _table(
-    title: str, real: VllmRun, scalars: Scalars | None
+    title: str, real: VllmRun, scalars: Scalars | None, rest_on: str = ""
 ) -> Iterator[str]:
   table = real.simulated(scalars)
   yield f"## {title}"
   yield ""
+  if rest_on:
+    yield f"Scalars: {rest_on}."
+    yield ""
   yield "| figure | measured | simulated | error |"
   yield "|---|---|---|---|"
   for name, theirs, ours in figures(real, table):

@@ -57,6 +57,44 @@ def input_file(text: str) -> str:
   return text
 
 
+DATA_HELP = (
+    "a folder with the published files, in its folders measured/ and profiles/"
+)
+
+
+def data_folder(*needed: str) -> Callable[[str], Path]:
+  """A folder with published files, given by their paths in it; a path with a
+  slash at its end is a folder's."""
+
+  def read(text: str) -> Path:
+    folder = inputfile.path_of(text)
+    if not text.strip():
+      raise _refused(inputfile.EMPTY)
+    if not folder.is_dir():
+      raise _refused(f"{text}: no such folder")
+    for each in needed:
+      if reason := _lacking(folder, each):
+        raise _refused(f"{text}: {reason}{_above(folder, each)}")
+    return folder
+
+  return read
+
+
+def _lacking(folder: Path, needed: str) -> str:
+  """Why a file or a folder in it cannot be read; empty if it can be."""
+  if needed.endswith("/"):
+    found = (folder / needed).is_dir()
+    return "" if found else f"no folder {needed} in it"
+  reason = inputfile.refusal(str(folder / needed))
+  return f"{needed} in it: {reason.partition(';')[0]}" if reason else ""
+
+
+def _above(folder: Path, needed: str) -> str:
+  """Where a folder within the one that is meant was named."""
+  above = folder.absolute().parent
+  return f"; did you mean {str(above)!r}?" if (above / needed).exists() else ""
+
+
 def output_file(text: str) -> Path:
   """A file that can be written, in a folder that is there."""
   errors: list[str] = []

@@ -42,6 +42,31 @@ def test_what_is_wrong_is_told(tmp_path, monkeypatch, kind, text, reason):
   assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("", "an empty name, as of a shell variable that is not set"),
+        ("none", "none: no such folder"),
+        ("data/one", "data/one: one/a.csv in it: no such file; did you mean"),
+        ("other", "other: one/a.csv in it: no such file"),
+        ("half", "half: no folder two/ in it"),
+    ],
+)
+def test_a_data_folder_holds_what_is_needed(
+    tmp_path, monkeypatch, given, reason
+):
+  monkeypatch.chdir(tmp_path)
+  for folder in ("data/one", "data/two", "other", "half/one"):
+    (tmp_path / folder).mkdir(parents=True)
+  for folder in ("data", "half"):
+    (tmp_path / folder / "one/a.csv").write_text("")
+  kind = argtypes.data_folder("one/a.csv", "two/")
+  with pytest.raises(argparse.ArgumentTypeError) as told:
+    kind(given)
+  assert str(told.value).startswith(reason)
+  assert kind("data") == Path("data")
+
+
 def test_what_is_right_is_given(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   assert argtypes.whole(1)("7") == 7
@@ -56,6 +81,14 @@ def test_what_is_right_is_given(tmp_path, monkeypatch):
         (["experiments/roofline.py", "--tp=0"], "argument --tp: must be from"),
         (["experiments/roofline.py", "--tp=3"],
          "--tp: tp 3 does not divide the 32 query heads of llama-3-8b"),
+        *(
+            ([f"experiments/{name}.py", "--data=kernels"],
+             "argument --data: kernels: ")
+            for name in (
+                "distserve_figure1", "distserve_sharegpt", "fidelity_table",
+                "vllm_replay",
+            )
+        ),
         (["experiments/roofline.py", "--out=/dev/null"],
          "nothing can be made in /dev/null"),
         (["-m", "benchmarks.simulator", "README.md", "--repeats=1"],

@@ -83,19 +83,34 @@ def document(
     trade: Sequence[Compared],
 ) -> str:
   """The whole of docs/fidelity.md."""
-  first, second = [], []
-  for kind, scalars in zip(hardware, fitted, strict=True):
-    first += _priced(kind, ScalarSet())
-    second += _priced(kind, scalars)
+  first, second = _both(hardware, fitted)
   parts = [
       INTRODUCTION,
-      _targets(first, second),
+      headline(hardware, fitted),
       "## Source by source\n\n" + _sources(first, second),
       "## The fitted scalars\n\n" + _scalars(hardware, fitted),
       "## What is missing\n\n" + _missing(second),
       f"## {TRADE.format(seeds=SEEDS)}\n\n{_trade(trade)}",
   ]
   return "\n\n".join(parts) + "\n"
+
+
+def headline(
+    hardware: Sequence[Hardware], fitted: Sequence[ScalarSet]
+) -> str:
+  """The document's first table: errors of the tested parts, by target."""
+  return _targets(*_both(hardware, fitted))
+
+
+def _both(
+    hardware: Sequence[Hardware], fitted: Sequence[ScalarSet]
+) -> tuple[Priced, Priced]:
+  """All readings from first principles, and with fitted scalars."""
+  first, second = [], []
+  for kind, scalars in zip(hardware, fitted, strict=True):
+    first += _priced(kind, ScalarSet())
+    second += _priced(kind, scalars)
+  return first, second
 
 
 def entry(kind: Hardware, scalars: ScalarSet) -> dict[str, Any]:

@@ -22,7 +22,21 @@ MOST_SCALARS = 10
 _RINGS_ONLY = {"own_reduce_bytes": 0}
 """NCCL before engines brought exchanges of their own."""
 _EAGER = "vLLM of 2023"
-_PROFILES = "profiles/distserve_profiler-a100-80g"
+_LAYERS = "measured/layer_times_a100.csv"
+_COLLECTIVES = "measured/collectives_a100.csv"
+_CLOSED_LOOP = "measured/silicon_llama70b_h100_vllm_1k1k.csv"
+_TRANSFERS = "measured/kv_transfer_h800.csv"
+_CAPACITY = "profiles/distserve_max_num_tokens.csv"
+_DISTSERVE, _VLLM = (
+    f"profiles/distserve_profiler-a100-80g.{engine}.json"
+    for engine in ("distserve", "vllm")
+)
+_SPLITWISE = "profiles/splitwise_a100.csv"
+FILES = (
+    _LAYERS, _COLLECTIVES, _CLOSED_LOOP, _TRANSFERS, _CAPACITY, _DISTSERVE,
+    _VLLM, _SPLITWISE,
+)
+"""All that readings are taken from, in the folder of published files."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,21 +61,20 @@ class Hardware:
 
 
 def a100(data: Path) -> Hardware:
-  measured, profiles = data / "measured", data / "profiles"
-  capacity = profiles / "distserve_max_num_tokens.csv"
+  capacity = data / _CAPACITY
   return Hardware(
       name="A100",
       families=("a100",),
       readings=(
-          *kernel_times.layers(measured / "layer_times_a100.csv"),
-          *kernel_times.collectives(measured / "collectives_a100.csv"),
+          *kernel_times.layers(data / _LAYERS),
+          *kernel_times.collectives(data / _COLLECTIVES),
           *step_times.distserve_fits(
-              data / f"{_PROFILES}.distserve.json", capacity, "DistServe"
+              data / _DISTSERVE, capacity, "DistServe"
           ),
           *step_times.distserve_fits(
-              data / f"{_PROFILES}.vllm.json", capacity, "vLLM of 2024"
+              data / _VLLM, capacity, "vLLM of 2024"
           ),
-          *step_times.splitwise_rows(profiles / "splitwise_a100.csv"),
+          *step_times.splitwise_rows(data / _SPLITWISE),
       ),
       start={
           "matmul_efficiency": 0.75,
@@ -89,15 +102,12 @@ def a100(data: Path) -> Hardware:
 
 
 def h100(data: Path) -> Hardware:
-  measured = data / "measured"
   return Hardware(
       name="H100 and H800",
       families=("hopper",),
       readings=(
-          *closed_loop.readings(
-              measured / "silicon_llama70b_h100_vllm_1k1k.csv"
-          ),
-          *kv_transfers.readings(measured / "kv_transfer_h800.csv"),
+          *closed_loop.readings(data / _CLOSED_LOOP),
+          *kv_transfers.readings(data / _TRANSFERS),
       ),
       start={
           "matmul_efficiency": 0.65,

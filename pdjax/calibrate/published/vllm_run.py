@@ -10,15 +10,24 @@ goes in.
 import csv
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from pdjax.calibrate.published.simulated import simulated
-from pdjax.config import Cluster, Engine, Model, Run, Strategy
+from pdjax.config import (
+    Cluster,
+    ConfigError,
+    Engine,
+    Model,
+    Run,
+    Strategy,
+)
 from pdjax.metrics.requests import RequestTable
+from pdjax.models.presets import PRESETS
 from pdjax.request import Request
+from pdjax.simulate.chips import of_device
 from pdjax.simulate.scalars import Scalars
 from pdjax.workload.workload import Workload
 
@@ -34,6 +43,8 @@ class VllmRun:
   """What was asked of the engine, and what came of it."""
 
   name: str
+  served: str
+  """Which model was measured on what, as the run itself says it."""
   run: Run
   workload: Workload
   measured_ms: Mapping[str, np.ndarray]
@@ -54,6 +65,10 @@ def read(folder: Path, name: str, *, preset: str, chip: str) -> VllmRun:
     name: of the run.
     preset: the model's, in `pdjax.models.presets`.
     chip: that it ran on.
+
+  Raises:
+    ConfigError: the run says that it was of another model, or on another chip.
+    KeyError: something is missing in the files.
   """
   (said,) = json.loads((folder / f"{name}.json").read_text()).values()
   rows = list(csv.DictReader((folder / f"{name}.requests.csv").open()))
@@ -61,8 +76,13 @@ def read(folder: Path, name: str, *, preset: str, chip: str) -> VllmRun:
   ids = [tuple(json.loads(line)["hash_ids"]) for line in blocks]
   conditions = said["conditions"]
   block_tokens = conditions["kv_cache"]["block_size"]
+  model = conditions.get("model", "a model it does not name")
+  device = conditions.get("hardware", {}).get("device_name", "")
+  if mistakes := [*_other_model(model, preset), *_other_chip(device, chip)]:
+    raise ConfigError(mistakes)
   return VllmRun(
       name=name,
+      served=f"{model} on {device or 'a device it does not name'}",
       run=_run(conditions, preset, chip),
       workload=_workload(rows, ids, block_tokens),
       measured_ms={
@@ -73,6 +93,26 @@ def read(folder: Path, name: str, *, preset: str, chip: str) -> VllmRun:
       },
       makespan_s=said["measured"]["makespan_s"],
   )
+
+
+def _other_model(model: str, preset: str) -> Iterator[str]:
+  """A line if the run names a model that has a preset, which is another."""
+  own = model.rpartition("/")[2].lower()
+  names = [name for name in PRESETS if own.startswith(name)]
+  if names and preset != (known := max(names, key=len)):
+    yield (
+        f"preset: the run is of {model}, so of {known!r}, not {preset!r}: what"
+        " it measured is not comparable"
+    )
+
+
+def _other_chip(device: str, chip: str) -> Iterator[str]:
+  known = of_device(device)
+  if known is not None and known.name != chip:
+    yield (
+        f"chip: the run was measured on {device}, so on {known.name!r}, not"
+        f" {chip!r}: it is not comparable with other chips"
+    )
 
 
 def _run(conditions: dict, preset: str, chip: str) -> Run:

@@ -43,3 +43,15 @@ def test_the_table_holds_published_beside_ours(sharegpt):
   assert sum(line.startswith("| 0.25 |") for line in lines) == 1
   assert "2 to 4.6, of three models" in lines[-1]
   assert "1.00 (1.00 to 1.00)" in lines[-1]
+
+
+def test_figure_1_found_what_the_page_shows(monkeypatch):
+  """The script's docstring and its page's column of vLLM's fits."""
+  monkeypatch.syspath_prepend(str(EXPERIMENTS))
+  figure1 = importlib.import_module("distserve_figure1")
+  page = (EXPERIMENTS.parent / "docs/fidelity_distserve.md").read_text()
+  rows = [line.split("|") for line in page.splitlines() if "|" in line]
+  found = [row[3].strip() for row in rows if row[1].strip() in figure1.CASES]
+  assert len(found) == len(figure1.CASES)
+  words = f"{', '.join(found[:-1])} and {found[-1]}"
+  assert words in " ".join((figure1.__doc__ or "").split())

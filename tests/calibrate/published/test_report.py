@@ -1,5 +1,8 @@
 """The document: what is met and missed, from readings alone."""
 
+import json
+
+from experiments import fidelity_table
 from pdjax.calibrate.published import report
 from pdjax.calibrate.published.pd_trade import Compared
 from pdjax.calibrate.published.readings import ScalarSet
@@ -67,3 +70,16 @@ def test_an_entry_is_what_the_simulator_keeps():
   assert told["scalars"] == {"hbm_efficiency": 0.2}
   assert told["tested_readings"] == len(SOURCES)
   assert told["tested_median_error"] == 0.05
+
+
+def test_the_script_prints_the_headline_and_where_it_wrote(tmp_path):
+  out, scalars = tmp_path / "page.md", tmp_path / "fitted.json"
+  found = ScalarSet(hardware={"hbm_efficiency": 0.8})
+  lines = fidelity_table.write([hardware()], [found], [], out, scalars)
+  told = "\n".join(lines)
+  table = report.headline([hardware()], [found])
+  assert table in told and table in out.read_text()
+  assert "Layer times on A100" in table and "Of these, within a host" in table
+  assert f"document: {out}" in told and f"fitted scalars: {scalars}" in told
+  (entry,) = json.loads(scalars.read_text())
+  assert entry["scalars"] == {"hbm_efficiency": 0.8}

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from experiments import vllm_replay
 from experiments.vllm_replay import NAME, SCALARS, figures
 from pdjax.calibrate.published.vllm_run import read
+from pdjax.config import ConfigError
 from pdjax.simulate.scalars import Scalars
 
 
@@ -66,6 +68,78 @@ def test_the_engines_layout_is_read(files, said, split, layout, kv_tokens):
   assert (cluster.tp, cluster.dp, cluster.ep) == layout
   assert run.model.kv_dtype == ("fp8" if "kv_cache_dtype" in said else None)
   assert run.engine.dispatch_ahead == 1
+
+
+@pytest.mark.parametrize(
+    ("preset", "chip", "line"),
+    [
+        ("llama-3.1-8b", "h100-sxm", "on 'rtx-4090', not 'h100-sxm': it is not"
+         " comparable"),
+        ("llama-3-8b", "rtx-4090", "of 'llama-3.1-8b', not 'llama-3-8b'"),
+    ],
+)
+def test_only_what_was_measured_is_compared(files, preset, chip, line):
+  tree = json.loads((files / "x.json").read_text())
+  tree["case"]["conditions"] |= {
+      "model": "meta-llama/Llama-3.1-8B-Instruct",
+      "hardware": {"device_name": "NVIDIA GeForce RTX 4090"},
+  }
+  (files / "x.json").write_text(json.dumps(tree))
+  with pytest.raises(ConfigError) as told:
+    read(files, "x", preset=preset, chip=chip)
+  assert len(told.value.errors) == 1 and line in str(told.value)
+  assert read(files, "x", preset="llama-3.1-8b", chip="rtx-4090").served == (
+      "meta-llama/Llama-3.1-8B-Instruct on NVIDIA GeForce RTX 4090"
+  )
+
+
+@pytest.fixture(name="replay")
+def _replay(files, tmp_path_factory, monkeypatch, capsys):
+  """The script on the three requests; its status and what it printed."""
+  data = tmp_path_factory.mktemp("data")
+  (data / "measured").symlink_to(files)
+
+  def run(*flags):
+    asked = ("vllm_replay.py", f"--data={data}", "--name=x", *flags)
+    monkeypatch.setattr("sys.argv", list(asked))
+    return vllm_replay.main(), *capsys.readouterr()
+
+  return run
+
+
+def test_a_table_says_where_its_scalars_are_from(replay, tmp_path):
+  status, told, _ = replay(f"--out={tmp_path / 'page.md'}")
+  assert status == 0 and f"set by hand on {NAME}." in told
+  page = (tmp_path / "page.md").read_text()
+  assert page.startswith("# Fidelity: x\n") and "set by hand on" in page
+  _, told, _ = replay("--scalar=hbm_efficiency=0.5")
+  assert "With hbm_efficiency 0.5" in told and "as said by --scalar." in told
+  _, told, _ = replay("--chip=h100-sxm")
+  assert "Scalars: fitted to published times of H100 and H800" in told
+  status, told, _ = replay("--chip=l4", "--scalar=hbm_efficiency=0.85")
+  assert "No table with other scalars: as said by --scalar." in told
+
+
+@pytest.mark.parametrize(
+    ("flag", "line"),
+    [
+        ("--scalar=foo=3", "--scalar=foo=3: no scalar 'foo'; known: matmul"),
+        ("--scalar=hbm_eficiency=1", "; did you mean 'hbm_efficiency'?; known"),
+        ("--scalar=hbm_efficiency", "expected NAME=VALUE"),
+        ("--scalar=hbm_efficiency=x", "expected a number, got 'x'"),
+        ("--scalar=hbm_efficiency=2", "must be in (0, 1]"),
+        ("--name=y", "measured/y.json: no such file"),
+    ],
+)
+def test_a_wrong_flag_is_one_line(replay, flag, line):
+  status, told, wrong = replay(flag)
+  assert status == 2 and not told
+  assert line in wrong and wrong.count("\n") == 1
+
+
+def test_a_file_that_lacks_something_is_one_line(replay, files):
+  (files / "x.json").write_text('{"case": {}}')
+  assert replay() == (2, "", "--name: x: lacks 'conditions'\n")
 
 
 @pytest.mark.data
