@@ -1,61 +1,26 @@
-"""The folder of an experiment's results.
-
-    <experiment>/
-      experiment.json  summary.json  summary.csv  report.html
-      runs/<slug>-<id>/      one finished cell
-      failed/<slug>-<id>/    config.json, status.json with the message, log.txt
-
-A run is written to a temporary folder in `runs/` and renamed, so it is there
-whole or not at all, and never added to. Files over all runs are a function of
-`runs/`. Whatever takes a place or goes over all runs is done under a lock; so
-several processes may work on one experiment.
-"""
+"""One experiment's folder: who may take a place in it, and when."""
 
 import contextlib
-import csv
-import dataclasses
-import errno
-import fcntl
-import io
 import os
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pdjax import schema
 from pdjax.sweep import jsonfile, runfiles, temporary
 from pdjax.sweep.cells import Cell
+from pdjax.sweep.store import lock, table
+from pdjax.sweep.store.found import Failure, Found, changed, unusable
+from pdjax.sweep.store.runs import runs_of
 
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _SHARED_PAUSES_S = (0, 1, 3, 10, 30)
 """Before each look for what another machine wrote; a network file system may
 keep what it knew of a folder for a minute."""
-_LOCK, REPORT_LOCK = ".lock", ".lock-report"
-"""The second for the report, which takes longer to make."""
 _OWN = (
     "experiment.json", "summary.json", "summary.csv", "search.json",
-    "report.html", _LOCK, REPORT_LOCK,
+    "report.html", lock.LOCK, lock.REPORT_LOCK,
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Found:
-  """What there is of a cell."""
-
-  run: Path | None
-  """Its finished run, if that may be used."""
-  reason: str
-  """`done`, `new`, `stale: ...` or `damaged: ...`."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Failure:
-  """How a cell failed before."""
-
-  folder: Path
-  message: str
 
 
 class Store:
@@ -95,7 +60,7 @@ class Store:
     """
     reason = "new"
     for path in self._places(cell):
-      if not (reason := _unusable(path, made_by, cell)):
+      if not (reason := unusable(path, made_by, cell)):
         return Found(path, "done")
     return Found(None, reason)
 
@@ -106,7 +71,7 @@ class Store:
   def works(self) -> dict[str, list[Path]]:
     """Finished runs by `Cell.work_id`."""
     works: dict[str, list[Path]] = {}
-    for path in self._all():
+    for path in runs_of(self.folder):
       work = runfiles.status_of(path).get("work", "")
       works.setdefault(work, []).append(path)
     return works
@@ -116,7 +81,7 @@ class Store:
   ) -> Path | None:
     """A finished run that differs from the cell's in its SLO alone."""
     for path in works.get(cell.work_id, ()):
-      if not _unusable(path, made_by):
+      if not unusable(path, made_by):
         return path
     return None
 
@@ -214,7 +179,7 @@ class Store:
     kept = self._failed / cell.folder_name
     status = runfiles.status_of(kept)
     known = status.get("cell") == cell.id and status.get("lasting")
-    if not known or _changed(status.get("made_by"), made_by):
+    if not known or changed(status.get("made_by"), made_by):
       return None
     return Failure(kept, str(status.get("message")))
 
@@ -241,26 +206,8 @@ class Store:
   # All cells. ----------------------------------------------------------------
 
   def rows(self) -> tuple[list[dict[str, Any]], list[str]]:
-    """Summaries of all finished runs with their cells' names, by label.
-
-    Also a line for each run that is left out because it is damaged.
-    """
-    rows, left_out = [], []
-    for path in self._all():
-      summary = jsonfile.read_object(path / "summary.json")
-      wrong = runfiles.damage(path, by_content=False)
-      if wrong or not summary:
-        left_out.append(f"{path}: {wrong or 'summary.json cannot be read'}")
-        continue
-      status = runfiles.status_of(path)
-      rows.append({
-          "label": status["label"],
-          "cell": status["cell"],
-          "run": f"runs/{path.name}",
-          "repeat": status["repeat"],
-          **summary,
-      })
-    return sorted(rows, key=lambda row: (row["label"], row["cell"])), left_out
+    """Summaries of all finished runs, and a line for each damaged one."""
+    return table.rows_of(self.folder)
 
   def write_summary(self, experiment: dict[str, Any]) -> list[str]:
     """Rewrites experiment.json, summary.json and summary.csv.
@@ -276,47 +223,14 @@ class Store:
       rows, left_out = self.rows()
       jsonfile.write(self.folder / "experiment.json", experiment)
       jsonfile.write(self.folder / "summary.json", rows)
-      jsonfile.write_text(self.folder / "summary.csv", _csv(rows))
+      jsonfile.write_text(self.folder / "summary.csv", table.csv_of(rows))
     return left_out
 
-  def _all(self) -> list[Path]:
-    return runs_of(self.folder)
-
-  @contextlib.contextmanager
-  def locked(self, name: str = _LOCK) -> Iterator[None]:
+  def locked(
+      self, name: str = lock.LOCK
+  ) -> contextlib.AbstractContextManager[None]:
     """While this process alone does what the lock is for."""
-    with open(self.folder / name, "w") as file:
-      try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-      except OSError as error:
-        if error.errno not in _NO_LOCKS:  # the file system has none
-          raise
-      yield
-
-
-def runs_of(folder: Path, ending: str = "") -> list[Path]:
-  """Folders of the finished runs of an experiment, by name.
-
-  Args:
-    ending: of the names that are asked for. Every cell looks for its own run
-      several times, so the others must cost next to nothing.
-  """
-  with contextlib.suppress(OSError), os.scandir(folder / "runs") as entries:
-    named = (entry for entry in entries if entry.name.endswith(ending))
-    paths = [Path(entry) for entry in named if entry.is_dir()]
-    return sorted(path for path in paths if not temporary.is_temporary(path))
-  return []
-
-
-def cells_of(folder: Path) -> list[str]:
-  """Ids of an experiment's cells, in its config's order, as far as it is told.
-
-  What `experiment.json` has in no such shape is left out.
-  """
-  cells = jsonfile.read_object(folder / "experiment.json").get("cells")
-  told = cells if isinstance(cells, list) else []
-  ids = [cell.get("cell") for cell in told if isinstance(cell, dict)]
-  return [id for id in ids if isinstance(id, str)]
+    return lock.locked(self.folder / name)
 
 
 def _is_writable(path: Path) -> bool:
@@ -325,43 +239,3 @@ def _is_writable(path: Path) -> bool:
 
 def _identity(cell: Cell) -> dict[str, Any]:
   return cell.described | {"work": cell.work_id}
-
-
-def _unusable(
-    run: Path, made_by: dict[str, str], cell: Cell | None = None
-) -> str:
-  """Why a run cannot be used, as that of a cell if one is given."""
-  if damage := runfiles.damage(run, by_content=True):
-    return f"damaged: {damage}"
-  status = runfiles.status_of(run)
-  if cell and status.get("cell") != cell.id:
-    return f"damaged: {runfiles.STATUS} names another cell"
-  changed = _changed(status.get("made_by"), made_by)
-  return f"stale: {', '.join(changed)} changed" if changed else ""
-
-
-def _changed(then: Any, now: dict[str, str]) -> list[str]:
-  """What made a result and is another now, in words."""
-  then = then if isinstance(then, dict) else {}
-  return [
-      name.removesuffix("_sha256").replace("_", " ")
-      for name, value in now.items()
-      if then.get(name) != value
-  ]
-
-
-def _csv(rows: list[dict[str, Any]]) -> str:
-  names = dict.fromkeys(name for row in rows for name in row)
-  text = io.StringIO()
-  writer = csv.DictWriter(text, list(names), lineterminator="\n")
-  writer.writeheader()
-  for row in rows:
-    writer.writerow(
-        {
-            name: jsonfile.canonical(value)
-            if isinstance(value, (list, dict))
-            else value
-            for name, value in row.items()
-        }
-    )
-  return text.getvalue()
