@@ -1,7 +1,8 @@
 """Which split of eight workers serves most within the SLO, chip for chip?
 
 Command:  python -m pdjax.experiment --config=pd_split
-Minutes:  about 3 on 2 idle cores, no JAX; the second time seconds
+Minutes:  about 3 on 2 idle cores (4 to 5 of CPU time), no JAX; the second
+          time seconds
 Expected: Long prompts and short answers want prefill workers: each more of
           them serves more per chip, up to 7P1D. With 50 ms per token as the
           limit, eight workers that do both keep up with half of that at their
