@@ -183,6 +183,11 @@ def _run_at(folder: Path, label: str, repeat: int) -> Measured:
     log = read_log(folder / "events.parquet")
   except EventFileError as error:
     raise ConfigError([str(error)]) from error
+  if not isinstance(jsonfile.read(folder / "conditions.json"), dict):
+    raise ConfigError([
+        f"{folder}: no conditions.json that can be read: what devices the run"
+        " was on is not known"
+    ])
   return Measured(folder, label, repeat, run, log, sizes_of(run))
 
 

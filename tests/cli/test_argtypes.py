@@ -1,6 +1,7 @@
 """Arguments of scripts: a line before any work is done."""
 
 import argparse
+import os
 import pickle
 import subprocess
 import sys
@@ -98,8 +99,10 @@ def test_what_is_right_is_given(tmp_path, monkeypatch):
     ],
 )
 def test_scripts_end_in_a_line(arguments, line):
+  found = os.pathsep.join([str(ROOT), str(ROOT / "kernels")])
   ended = subprocess.run(
-      [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True
+      [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True,
+      env=os.environ | {"PYTHONPATH": found},
   )
   assert ended.returncode == 2 and "Traceback" not in ended.stderr
   assert line in ended.stderr.splitlines()[-1]

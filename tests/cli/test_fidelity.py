@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from pdjax import schema
 from pdjax.calibrate.fidelity import Compared, middle, noise_floor
 from pdjax.cli import arguments as arguments_module
 from pdjax.cli import (
@@ -16,10 +17,12 @@ from pdjax.cli import (
   fidelity_report,
 )
 from pdjax.cli import flags as experiment_flags
+from pdjax.cli.cell import run_cell
 from pdjax.cli.compiled import finest, paddings_of
 from pdjax.cli.fidelity_choice import Choice
 from pdjax.cli.fidelity_runs import Fidelity, Found
 from pdjax.config import Workload
+from pdjax.reads import resolved
 from pdjax.workload.build import build
 from tests.calibrate.test_calibration import made
 
@@ -66,6 +69,22 @@ def test_damaged_results_are_a_line(capsys, tmp_path, files, line):
   assert errors.startswith(str(tmp_path)) and line in errors
   assert len(errors.splitlines()) == 1
   assert {path.name for path in tmp_path.iterdir()} == files.keys()
+
+
+def test_a_run_whose_devices_are_not_known_is_a_line(capsys, tmp_path):
+  """Workers of one host are priced in another way than others."""
+  run = schema.run_from_tree({
+      "model": {"preset": "tiny"}, "cluster": {"chip": "h100-sxm"},
+      "workload": {"num_requests": 3, "rate": 9.0},
+  })
+  run_cell(resolved(run), tmp_path, lambda text: None)
+  (tmp_path / "conditions.json").write_text("{")
+  status, out, errors = said(capsys, fidelity.main, tmp_path)
+  assert (status, out) == (2, "")
+  assert errors == (
+      f"{tmp_path}: no conditions.json that can be read: what devices the run"
+      " was on is not known\n"
+  )
 
 
 def test_a_folder_without_a_run_is_named(capsys, tmp_path):
