@@ -17,19 +17,19 @@ from types import ModuleType
 SWITCH = "PDJAX_ACCELERATED"
 
 MODULES = (
-    "pdjax.pages", "pdjax.segments",
+    "pdjax.layout", "pdjax.pages", "pdjax.segments",
     *(f"pdjax.schedule.{name}" for name in (
-        "admission", "ahead", "batching", "checked", "loop", "orders",
-        "outcomes", "placement", "policies", "recovery", "routing", "worker",
-        "world",
+        "admission", "ahead", "batching", "checked", "cost", "decisions",
+        "loop", "orders", "outcomes", "placement", "policies", "recovery",
+        "routing", "worker", "world",
     )),
     *(f"pdjax.simulate.{name}" for name in (
         "attended", "backend", "costs", "flight", "lane", "links", "rates",
         "stepcosts", "timer", "work",
     )),
 )
-"""Those that a simulated run spends its time in. `schedule.decisions` looks at
-frames, and entries at their own annotations: they stay as they are."""
+"""Those that a simulated run spends its time in. Entries are looked at by their
+annotations, which compiled ones have as texts: they stay as they are."""
 
 _RECIPE = b"1"
 """Another one where the same text would be compiled to something else."""

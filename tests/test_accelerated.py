@@ -156,4 +156,4 @@ def test_the_modules_to_be_compiled_are_there():
   package = ROOT / "pdjax"
   names = accelerated.MODULES
   assert all(accelerated.source_of(n, package).is_file() for n in names)
-  assert "pdjax.schedule.decisions" not in names
+  assert not {"pdjax.events", "pdjax.eventcolumns"} & {*names}
