@@ -128,19 +128,51 @@ def pool_pages(
   Raises:
     ConfigError: not even one usable page fits.
   """
-  budget_bytes = int(memory_bytes * utilization)
-  left_bytes = budget_bytes - need.fixed_bytes
+  left_bytes = int(memory_bytes * utilization) - need.fixed_bytes
   pages = left_bytes // need.page_bytes - 1
   if pages < 1:
-    least_bytes = need.fixed_bytes + 2 * need.page_bytes
     raise ConfigError([
-        f"{where}: each chip needs {_gb(least_bytes)} (weights"
-        f" {_gb(need.weight_bytes)}, activations {_gb(need.activation_bytes)},"
-        f" two pages of KV) and has {_gb(budget_bytes)}"
-        f" ({utilization:g} of {_gb(memory_bytes)}); use more chips (tp, pp) or"
-        " smaller formats"
+        f"{where}: {_too_much(need, memory_bytes, utilization)}; use more chips"
+        " (tp, pp) or smaller formats"
     ])
   return pages
+
+
+def check_pages(
+    need: Footprint, memory_bytes: int, utilization: float, where: str,
+    *, pages: int, page_tokens: int, said: str,
+) -> None:
+  """Refuses more usable pages than memory leaves.
+
+  `said` is the field that asks for so many.
+
+  Raises:
+    ConfigError: they, or not even one, do not fit.
+  """
+  most = pool_pages(need, memory_bytes, utilization, where)
+  if pages > most:
+    short = _too_much(
+        need, memory_bytes, utilization, pages, f"{pages * page_tokens} tokens"
+    )
+    raise ConfigError([
+        f"{said}: {short}; at most {most * page_tokens} tokens fit"
+        f" {where.removeprefix('cluster: ')} at cluster.hbm_utilization="
+        f"{utilization:g}"
+    ])
+
+
+def _too_much(
+    need: Footprint, memory_bytes: int, utilization: float,
+    pages: int = 1, kv: str = "two pages",
+) -> str:
+  """What a chip needs for so many usable pages, and what it has."""
+  least_bytes = need.fixed_bytes + (pages + 1) * need.page_bytes
+  return (
+      f"each chip needs {_gb(least_bytes)} (weights {_gb(need.weight_bytes)},"
+      f" activations {_gb(need.activation_bytes)}, {kv} of KV) and has"
+      f" {_gb(int(memory_bytes * utilization))} ({utilization:g} of"
+      f" {_gb(memory_bytes)})"
+  )
 
 
 def weight_bytes(spec: ModelSpec, dtypes: Dtypes, layout: Layout) -> int:

@@ -13,6 +13,9 @@ import pytest
 from pdjax import config, ranges
 from pdjax.cli.experiment import main
 from pdjax.fieldtypes import hints_of, section_of
+from pdjax.simulate.chip import Chip
+from pdjax.simulate.chips import FIGURES
+from pdjax.simulate.cluster import cluster_of
 from pdjax.sweep import jsonfile
 from pdjax.workload import mistakes
 
@@ -152,6 +155,60 @@ def test_config_md_says_the_ranges():
   for path, pair in ends.items():
     numbers = re.findall(r"\d[\d.e+-]*", values[path].replace(",", ""))
     assert [float(number) for number in numbers] == pytest.approx(pair), path
+
+
+# docs/chips.md: what a config may say of a chip. ------------------------------
+
+
+@pytest.fixture(scope="module")
+def figures():
+  """docs/chips.md: (unit, meaning, needed for) by figure."""
+  lines = (ROOT / "docs" / "chips.md").read_text().splitlines()
+  table = [line[2:-2].split(" | ") for line in lines if line.startswith("| `")]
+  return {row[0].strip("`"): row[1:] for row in table}
+
+
+UNITS = {
+    "_flops": "FLOP/s", "_ops": "operations/s", "_bytes": "bytes", "_w": "W",
+    "hbm_bytes_per_s": "bytes/s", "_bytes_per_s": "bytes/s, one direction",
+    "_chips": "chips", "_usd_per_hour": "USD an hour",
+}
+
+
+def test_chips_md_has_every_figure_with_its_unit_and_meaning(figures):
+  assert list(figures) == list(FIGURES)
+  docstrings = docstrings_of(Chip)
+  for name, (unit, meaning, _) in figures.items():
+    assert meaning == docstrings[name]
+    ends = [end for end in UNITS if name.endswith(end)]
+    assert [unit] == [UNITS[end] for end in ends[:1]] or not ends, name
+
+
+def test_chips_md_says_what_is_always_needed(figures):
+  always = [n for n, row in figures.items() if row[2].startswith("always")]
+  said = {name: 10**13 for name in always}
+
+  def serve(told):
+    cluster = config.Cluster(chip="mine", chips={"mine": told})
+    return cluster_of(config.Run(cluster=cluster))
+
+  assert serve(said).pool_pages
+  for name in always:
+    rest = {other: said[other] for other in always if other != name}
+    with pytest.raises(config.ConfigError, match=f"mine.{name}: needed"):
+      serve(rest)
+
+
+def test_the_example_of_chips_md_is_well_described():
+  text = (ROOT / "docs" / "chips.md").read_text()
+  (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+  told = ast.literal_eval(f"{{{block}}}")["cluster"]
+  for name in told["chips"]:
+    chips = {"mine": told["chips"][name]}
+    for tp in (1, 4):
+      cluster = config.Cluster(chip="mine", chips=chips, split="1P1D", tp=tp)
+      strategy = config.Strategy(kind="disaggregated")
+      assert cluster_of(config.Run(cluster=cluster, strategy=strategy))
 
 
 # docs/policies.md: the rule in the text. --------------------------------------

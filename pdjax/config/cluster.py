@@ -8,11 +8,12 @@ from pdjax.config.pool import Pool
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Link:
-  """Between any two workers; None takes the chip's own interconnect."""
+  """Between any two workers."""
 
   bandwidth_bytes_per_s: float | None = None
-  """Per direction and worker; None: the chips' own interconnect. On real
-  devices what moves is kept back as if the link were so slow."""
+  """Per direction and worker; None: what joins the workers' chips
+  (docs/chips.md). On real devices what moves is kept back as if the link were
+  so slow."""
   latency_s: float = 20e-6
   """From the start of a transfer to its first byte."""
 
@@ -38,15 +39,15 @@ class Cluster:
   chips: dict[str, dict[str, int | float | str]] = dataclasses.field(
       default_factory=dict
   )
-  """Chips of one's own: figures of `pdjax.simulate.chip.Chip` by name, such as
+  """Chips of one's own: figures by name (docs/chips.md), such as
   `{"mine": {"like": "h100-sxm", "hbm_bytes_per_s": 6e12}}`. Workers must run on
   each, and none may be named as a known one is."""
   link: Link = Link()
   page_tokens: int = 16
   """Tokens in one page of KV cache: 8, 16, 32, 64 or 128."""
   kv_tokens: int | None = None
-  """Tokens of KV cache a worker; None: what its memory leaves (simulated),
-  16384 on real devices."""
+  """Tokens of KV cache a worker, at most what its memory leaves; None: that
+  much (simulated), 16384 on real devices."""
   hbm_utilization: float = 0.9
   """Share of memory given to weights, activations and KV (simulated)."""
   reserve_pages: int = 1

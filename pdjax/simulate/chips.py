@@ -2,7 +2,7 @@
 
 A config's own chip is a dict of `Chip`'s fields, which may start from a known
 one: `{"mine": {"like": "h100-sxm", "hbm_bytes_per_s": 6e12}}`. What it does
-not say stays unknown.
+not say stays unknown (docs/chips.md).
 """
 
 import dataclasses
@@ -24,10 +24,12 @@ Own = Mapping[str, Mapping[str, Any]]
 _FIELDS = {
     name: hint
     for name, hint in typing.get_type_hints(Chip).items()
-    if name not in ("name", "sources")
+    if name not in ("name", "sources", "multiplies_not", "own")
 }
 
 
+FIGURES = tuple(_FIELDS)
+"""What a config may say of a chip, beside `like`."""
 _MOST = 1e21
 """Of any rate or size."""
 _MOST_PARTS = 10**6
@@ -95,7 +97,7 @@ def _described(name: str, told: Mapping[str, Any]) -> Chip:
     # What was not said anew is still from where it was.
     kept = (*base.sources, *((field, "the config") for field in figures))
     said = {"sources": kept} | figures
-  return dataclasses.replace(base, name=name, **said)
+  return dataclasses.replace(base, name=name, own=True, **said)
 
 
 def _problems(name: str, told: Mapping[str, Any]) -> Iterator[str]:

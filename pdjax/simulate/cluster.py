@@ -24,6 +24,8 @@ from pdjax.config import (
     TransferPlan,
     lanes_of,
     most_seqs,
+    place_of,
+    pools_of,
 )
 from pdjax.dtypes import BITS, Dtypes
 from pdjax.faults import FaultPlan, plan_of
@@ -33,7 +35,8 @@ from pdjax.passlimits import pass_limits, too_few_programs
 from pdjax.schedule.setup import worker_pools
 from pdjax.schedule.staging import Budgets, staging_pages, too_small
 from pdjax.simulate.backend import SimulatedBackend
-from pdjax.simulate.chip import Chip
+from pdjax.simulate.between import bytes_per_s_between
+from pdjax.simulate.chip import Chip, MissingFigure
 from pdjax.simulate.chips import chip
 from pdjax.simulate.costs import AnalyticalCost
 from pdjax.simulate.drawn import ASSUMED, drawn
@@ -44,7 +47,7 @@ from pdjax.simulate.padded import PaddedCost
 from pdjax.simulate.profiles.calibrated import CalibratedCost
 from pdjax.simulate.profiles.cost import ProfiledCost
 from pdjax.simulate.profiles.files import profiled
-from pdjax.simulate.rates import ps_of, share
+from pdjax.simulate.rates import ps_of
 from pdjax.simulate.scalars import Scalars
 from pdjax.simulate.shares import lane_costs
 
@@ -170,22 +173,31 @@ class Cluster:
     )
 
 
-def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
+def cluster_of(
+    run: Run, scalars: Scalars | None = None, *, engines_kv: bool = False
+) -> Cluster:
   """The cluster a config describes.
+
+  Args:
+    run: the config.
+    scalars: instead of the config's assumptions.
+    engines_kv: whether `kv_tokens` are what a real engine said that it had; its
+      word is taken that they fit.
 
   Raises:
     ConfigError: unknown model or chip, a figure that no source states, a split
       the model does not allow, a model that does not fit; all together.
   """
-  built: dict[Pool, tuple[Cost, int, Link]] = {}
+  built: dict[Pool, _Built] = {}
   costs: dict[tuple, Cost] = {}
   errors: dict[str, None] = {}
   for pool in dict.fromkeys(worker_pools(run)):
     alike = (pool.chip, pool.layout)
     try:
-      cost = costs[alike] = costs.get(alike) or cost_of(run, pool, scalars)
-      pages = _pool_pages(run, pool, cost)
-      built[pool] = (cost, pages, _link(run, pool, cost))
+      built[pool] = _built(
+          run, pool, scalars, costs.get(alike), engines_kv
+      )
+      costs[alike] = built[pool][0]
     except ConfigError as error:
       errors |= dict.fromkeys(error.errors)
   errors = errors or dict.fromkeys(_more_than_all_layers(run))
@@ -210,6 +222,36 @@ def cluster_of(run: Run, scalars: Scalars | None = None) -> Cluster:
       rounded=plan.payload == "int8",
       host_bytes_per_s=run.cluster.host_bytes_per_s,
   )
+
+
+_Built = tuple[Cost, int, Link]
+_AMPLE = 10**18
+"""Of any figure of a chip, while others are asked for."""
+
+
+def _built(
+    run: Run, pool: Pool, scalars: Scalars | None, cost: Cost | None,
+    engines_kv: bool,
+) -> _Built:
+  """Costs, usable pages and link of the pool's workers.
+
+  Raises:
+    ConfigError: as `cluster_of`; of figures that the chip lacks, all.
+  """
+  on, errors = _chip_of(run, pool), []
+  while True:
+    try:
+      made = cost or _cost(run, pool, on, scalars)
+      pages = _pool_pages(run, pool, on, made, engines_kv)
+      link = _link(run, pool, made)
+    except MissingFigure as error:
+      assert getattr(on, error.figure) is None, error
+      errors += error.errors
+      on, cost = dataclasses.replace(on, **{error.figure: _AMPLE}), None
+      continue
+    if errors:
+      raise ConfigError(errors)
+    return made, pages, link
 
 
 def _sent_page_bytes(run: Run, plan: TransferPlan, cost: Cost) -> int:
@@ -263,17 +305,27 @@ def dtypes_of(model: Model, on: Chip | None) -> Dtypes:
   )
 
 
-def cost_of(run: Run, pool: Pool, scalars: Scalars | None = None) -> Cost:
+def cost_of(run: Run, pool: Pool) -> Cost:
   """What prices the steps of a pool's workers.
 
   Raises:
     ConfigError: see `cluster_of`.
   """
-  spec = spec_of(run.model)
+  return _cost(run, pool, _chip_of(run, pool), None)
+
+
+def _chip_of(run: Run, pool: Pool) -> Chip:
+  """That the pool is said to run on, which its model can be split over."""
   if pool.chip is None:
     raise ConfigError(["cluster.chip: say which chip to simulate"])
-  memory.check_split(spec, pool.layout, _name(pool))
-  on = chip(pool.chip, run.cluster.chips)
+  memory.check_split(spec_of(run.model), pool.layout, _name(pool))
+  return chip(pool.chip, run.cluster.chips)
+
+
+def _cost(
+    run: Run, pool: Pool, on: Chip, scalars: Scalars | None
+) -> Cost:
+  spec = spec_of(run.model)
   calibrated, off = None, ASSUMED
   if run.backend.costs == "fitted" and scalars is None:
     fitted = fitted_for(on)
@@ -291,15 +343,28 @@ def cost_of(run: Run, pool: Pool, scalars: Scalars | None = None) -> Cost:
   return profiled(run.backend.costs, cost)
 
 
-def _pool_pages(run: Run, pool: Pool, cost: Cost) -> int:
-  """Whole pages of what the config says, or else what the memory leaves."""
-  page_tokens = run.cluster.page_tokens
-  if pool.kv_tokens is not None:
-    return pool.kv_tokens // page_tokens
-  return memory.pool_pages(
+def _pool_pages(
+    run: Run, pool: Pool, on: Chip, cost: Cost, engines_kv: bool
+) -> int:
+  """Whole pages of what the config says, or else what the memory leaves.
+
+  A calibration's device is another one than the chip that is named beside it:
+  what is said of its memory is taken as it is.
+  """
+  page_tokens, tokens = run.cluster.page_tokens, pool.kv_tokens
+  engines_kv = engines_kv or isinstance(cost, CalibratedCost)
+  if tokens is not None and engines_kv:
+    return tokens // page_tokens
+  room = (
       footprint(run, pool, cost.spec, cost.dtypes),
-      cost.chip.figure("hbm_bytes"), run.cluster.hbm_utilization, _name(pool),
+      on.figure("hbm_bytes"), run.cluster.hbm_utilization, _name(pool),
   )
+  if tokens is None:
+    return memory.pool_pages(*room)
+  pages = tokens // page_tokens
+  said = place_of(run, pools_of(run).index(pool), "kv_tokens")
+  memory.check_pages(*room, pages=pages, page_tokens=page_tokens, said=said)
+  return pages
 
 
 def footprint(
@@ -326,24 +391,34 @@ def footprint(
 def _link(run: Run, pool: Pool, cost: Cost) -> Link:
   """The configured link, or else what joins the chips of the workers.
 
-  Calibrated workers are joined as they were when they were measured. Others on
-  one kind of chip that fit within its interconnect use that, or else the
-  network, each chip through its own card.
+  Calibrated workers are joined as they were when they were measured.
   """
-  link = run.cluster.link
+  link, workers = run.cluster.link, worker_pools(run)
   bandwidth = link.bandwidth_bytes_per_s
   if bandwidth is None and isinstance(cost, CalibratedCost) and cost.link:
     return cost.link
-  try:
-    bandwidth = bandwidth or (
-        pool.layout.chips
-        * _bytes_per_s_between_workers(run, cost.chip, cost.scalars)
-    )
-  except ConfigError:
-    if _moves_pages(run):
-      raise
-    bandwidth = 1  # never used
-  return Link(round(bandwidth), ps_of(link.latency_s))
+  if bandwidth is None and _moves_pages(run):
+    every = sum(other.layout.chips for other in workers)
+    alike = len({other.chip for other in workers}) == 1
+    try:
+      bandwidth = bytes_per_s_between(
+          cost.chip, pool.layout.chips, every, alike, cost.scalars
+      )
+    except MissingFigure as error:
+      if isinstance(cost, CalibratedCost):
+        raise ConfigError([_NO_HAND_OFF]) from error
+      raise MissingFigure(error.figure, (
+          f"{error.errors[0]}, or say cluster.link.bandwidth_bytes_per_s"
+      )) from error
+  return Link(round(bandwidth or _UNUSED), ps_of(link.latency_s))
+
+
+_NO_HAND_OFF = (
+    "cluster.link.bandwidth_bytes_per_s: say it: pages are to move, and the"
+    " calibration saw no hand-off"
+)
+_UNUSED = 1
+"""Bandwidth of a link that nothing crosses."""
 
 
 def _moves_pages(run: Run) -> bool:
@@ -351,25 +426,6 @@ def _moves_pages(run: Run) -> bool:
   builtin = run.strategy.kind in BUILTIN_STRATEGIES
   roles = {pool.role for pool in workers}
   return len(workers) > 1 and not (builtin and roles == {"C"})
-
-
-def _bytes_per_s_between_workers(
-    run: Run, on: Chip, scalars: Scalars
-) -> int:
-  """Of one chip: all of an interconnect, and what is reached of a network."""
-  workers = worker_pools(run)
-  chips = sum(pool.layout.chips for pool in workers)
-  alike = len({pool.chip for pool in workers}) == 1
-  joined = max(on.domain_chips or 1, on.host_chips)
-  if alike and chips <= joined:
-    return on.peer_bytes_per_s
-  try:
-    return share(on.network_bytes_per_s, scalars.network_efficiency)
-  except ConfigError as error:
-    raise ConfigError([
-        f"{line}; say cluster.link.bandwidth_bytes_per_s"
-        for line in error.errors
-    ]) from error
 
 
 def _name(pool: Pool) -> str:

@@ -12,6 +12,8 @@ _UNITS = (
     ("compute_units", "multiprocessors in the vendor's data sheet, recalled"),
     ("domain_chips", "HGX and DGX boards of eight"),
 )
+_AMPERE_LACKS = ("fp8",)
+"""Tensor cores multiply fp8 from Hopper and Ada on (the H100 whitepaper)."""
 
 
 def _gpu(name: str, **more) -> Chip:
@@ -27,7 +29,7 @@ def _a100(name: str, **more) -> Chip:
           "interconnect": "NVLink3, 600 GB/s both ways (NVSwitch)",
           "interconnect_bytes_per_s": giga(300), "host_link": "PCIe 4.0 x16",
           "host_link_bytes_per_s": giga(32), "nic_bytes_per_s": giga(25),
-          "tdp_w": 400, **more,
+          "tdp_w": 400, "multiplies_not": _AMPERE_LACKS, **more,
       }
   )
 
@@ -54,7 +56,7 @@ def _ga102(name: str, **more) -> Chip:
           "interconnect": "NVLink bridge of 2, 112.5 GB/s both ways (recalled)",
           "interconnect_bytes_per_s": giga(56.25), "domain_chips": 2,
           "host_link": "PCIe 4.0 x16", "host_link_bytes_per_s": giga(32),
-          "tdp_w": 300,
+          "tdp_w": 300, "multiplies_not": _AMPERE_LACKS,
           "source": f"{_VIEWER}; NVLink and TDP recalled from the data sheet",
           **more,
       }

@@ -66,6 +66,68 @@ def test_what_takes_memory_leaves_fewer_pages():
   assert cluster_of(chunked).pool_pages[0] > base
 
 
+def refused(run):
+  with pytest.raises(ConfigError) as caught:
+    cluster_of(run)
+  return caught.value.errors
+
+
+def test_what_the_config_says_of_kv_has_to_fit_too():
+  small = {"chip": "a100-40gb-sxm"}
+  (line,) = refused(
+      make_run(model="llama-3-70b", cluster={**small, "kv_tokens": 100_000})
+  )
+  assert "each chip needs 143.0 GB" in line and "has 36.0 GB" in line
+  split = {**small, "tp": 8}
+  (most,) = cluster_of(make_run(model="llama-3-70b", cluster=split)).pool_pages
+  said = {**split, "kv_tokens": 16 * most}
+  assert cluster_of(
+      make_run(model="llama-3-70b", cluster=said)
+  ).pool_pages == (most,)
+  (line,) = refused(make_run(
+      model="llama-3-70b", cluster={**split, "kv_tokens": 16 * (most + 1)}
+  ))
+  assert line.startswith("cluster.kv_tokens: each chip needs 36.0 GB (weights")
+  assert f"at most {16 * most} tokens fit pool C (tp 8)" in line
+
+
+def test_kv_that_one_pool_asks_for_is_named_by_its_place():
+  (line,) = refused(pools(
+      Pool(role="P", count=1), Pool(role="D", count=1, kv_tokens=10**8)
+  ))
+  assert line.startswith("cluster.pools[1].kv_tokens: each chip needs")
+
+
+def test_kv_that_an_engine_had_is_taken_at_its_word():
+  run = make_run(cluster={"chip": "rtx-4090", "kv_tokens": 41408})
+  assert "at most" in refused(run)[0]
+  assert cluster_of(run, engines_kv=True).pool_pages == (41408 // 16,)
+
+
+@pytest.mark.parametrize("said, links", [
+    ({"tdp_w": 300}, "host_link_bytes_per_s"),
+    ({"torus_axes": 3}, "ici_link_bytes_per_s"),
+    ({"host_chips": 2}, "nic_bytes_per_s"),
+])
+def test_all_figures_that_a_chip_lacks_at_once(said, links):
+  lines = refused(make_run(
+      "disaggregated", "1P1D",
+      cluster={"chip": "mine", "chips": {"mine": said}, "tp": 2},
+  ))
+  told = {line.partition(":")[0] for line in lines}
+  wanted = {"bf16_flops", "hbm_bytes_per_s", "hbm_bytes", links}
+  assert wanted <= {name.removeprefix("cluster.chips.mine.") for name in told}
+
+
+def test_a_format_that_a_chip_is_known_not_to_multiply():
+  fp8 = config.Model(product_dtype="fp8")
+  (line,) = refused(dataclasses.replace(make_run(), model=fp8))
+  assert line.startswith("model.product_dtype: chip 'a100-80gb-sxm' multiplies")
+  own = {"like": "a100-80gb-sxm", "fp8_flops": 6e14}
+  run = make_run(cluster={"chip": "mine", "chips": {"mine": own}})
+  assert cluster_of(dataclasses.replace(run, model=fp8))
+
+
 def test_all_mistakes_at_once_each_one_line():
   with pytest.raises(ConfigError) as caught:
     cluster_of(pools(
@@ -144,5 +206,7 @@ def test_links_that_a_layout_needs_are_asked_for_at_once(
     chip, degrees, figure
 ):
   run = make_run(cluster={"chip": chip, "kv_tokens": 4096, **degrees})
-  with pytest.raises(ConfigError, match=f"no source states {figure}"):
+  with pytest.raises(ConfigError, match=f"no source states {figure}") as caught:
     cluster_of(run)
+  own = f"cluster.chips={{'mine': {{'like': '{chip}', '{figure}': ...}}}}"
+  assert own in str(caught.value)

@@ -16,7 +16,7 @@ def simulated(
     scalars: Scalars | None = None,
     workload: Workload | None = None,
 ) -> RequestTable:
-  """Every request of the run.
+  """Every request of the run, with as much KV as its source states.
 
   Args:
     run: the config.
@@ -26,7 +26,8 @@ def simulated(
   Raises:
     ConfigError: the config describes no workload or no cluster.
   """
-  load, cluster = workload or build(run.workload), cluster_of(run, scalars)
+  load = workload or build(run.workload)
+  cluster = cluster_of(run, scalars, engines_kv=True)
   backend = cluster.backend(load.clients(), load.output_tokens)
   log = serve(policy_for(run), backend, world_of(run, cluster.pool_pages))
   return request_table(log)
