@@ -249,6 +249,8 @@ def _built(
       errors += error.errors
       on, cost = dataclasses.replace(on, **{error.figure: _AMPLE}), None
       continue
+    except ConfigError as error:
+      raise ConfigError(errors + error.errors) from error
     if errors:
       raise ConfigError(errors)
     return made, pages, link

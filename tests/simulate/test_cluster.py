@@ -119,6 +119,12 @@ def test_all_figures_that_a_chip_lacks_at_once(said, links):
   assert wanted <= {name.removeprefix("cluster.chips.mine.") for name in told}
 
 
+def test_lacking_figures_are_told_beside_a_model_that_does_not_fit():
+  small = {"mine": {"hbm_bytes": 1e9}}
+  *lacking, fit = refused(make_run(cluster={"chip": "mine", "chips": small}))
+  assert len(lacking) == 2 and "each chip needs" in fit
+
+
 def test_a_format_that_a_chip_is_known_not_to_multiply():
   fp8 = config.Model(product_dtype="fp8")
   (line,) = refused(dataclasses.replace(make_run(), model=fp8))
