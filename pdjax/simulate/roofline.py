@@ -21,10 +21,25 @@ class Point:
   """A step on the roofline."""
 
   label: str
-  intensity: float
-  """Operations per byte."""
-  flops_per_s: float
-  """Of all chips of the worker."""
+  shape: StepShape
+  work: Work
+  """That the model needs."""
+  seconds: float
+  """That the cost model gives it."""
+
+  @property
+  def intensity(self) -> float:
+    """Operations per byte."""
+    return self.work.intensity
+
+  @property
+  def flops_per_s(self) -> float:
+    """Of all chips of the worker."""
+    return self.work.flops / self.seconds
+
+  def least_s(self, peak_flops: int, bytes_per_s: int) -> float:
+    """Seconds under the roof: the longer of its operations and its bytes."""
+    return max(self.work.flops / peak_flops, self.work.bytes / bytes_per_s)
 
 
 def roof_flops_per_s(
@@ -57,9 +72,8 @@ def decode_points(
 
 
 def _point(cost: AnalyticalCost, label: str, shape: StepShape) -> Point:
-  work = cost.work(shape)
   seconds = cost.step(shape)[0].first_ps / PS_PER_S
-  return Point(label, work.intensity, work.flops / seconds)
+  return Point(label, shape, cost.work(shape), seconds)
 
 
 def square_projection(rows: int, width: int, dtype_bytes: int = 2) -> Work:
