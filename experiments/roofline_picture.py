@@ -1,6 +1,7 @@
 """Steps of two phases on a roofline, each named, no name on another."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -114,14 +115,20 @@ def _draw_text(axes, mark: Mark, index: int, taken: Sequence):
   """Draws the text of a mark; returns its box."""
   from matplotlib.patheffects import withStroke
 
-  side = -1 if index else 1
   text = axes.annotate(
       mark.text, (mark.intensity, mark.flops_per_s / 1e12), va="center",
       textcoords="offset points", xytext=(0, 0), color=f"C{index}", fontsize=8,
       ha="center", path_effects=[withStroke(linewidth=3, foreground="white")],
   )
-  away = 9
+  places = _places(-1 if index else 1)
   while any(map(text.get_window_extent().overlaps, taken)):  # at first its mark
-    text.set_position((-8 * side, side * away))
-    away += 4
+    text.set_position(next(places))
   return text.get_window_extent()
+
+
+def _places(side: int) -> Iterator[tuple[float, float]]:
+  """Offsets in points, ever farther: over the mark (side 1) or under it (-1),
+  beside it, and on its other side."""
+  for away in itertools.count(9, 3):
+    for right, up in ((-0.9, 1), (-1.6, 0), (1.6, 0), (0.9, -1)):
+      yield side * right * away, side * up * away
