@@ -4,8 +4,8 @@ import dataclasses
 from pathlib import Path
 
 from pdjax import config
-from pdjax.report.groups import ReportedRun
-from pdjax.sweep import jsonfile
+from pdjax.cli.folders import record_of
+from pdjax.report.record import Record
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -16,18 +16,5 @@ class Finished:
   folder: Path
   slo: config.SLO
 
-  def shown(self) -> "Shown":
-    return Shown(
-        label=self.label,
-        folder=self.folder,
-        summary=jsonfile.read(self.folder / "summary.json"),
-        conditions=jsonfile.read(self.folder / "conditions.json"),
-        config=jsonfile.read(self.folder / "config.json"),
-    )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Shown(ReportedRun):
-  """What reports say of a run, and where it is."""
-
-  folder: Path
+  def shown(self) -> Record:
+    return dataclasses.replace(record_of(self.folder), label=self.label)

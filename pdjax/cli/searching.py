@@ -17,6 +17,7 @@ from pdjax.cli.flags import Flags
 from pdjax.cli.plan import Part, made_by
 from pdjax.cli.work import Work
 from pdjax.metrics.conditions import comparable, split_of
+from pdjax.metrics.trust import trust
 from pdjax.reads import SEED
 from pdjax.report.search import table
 from pdjax.search.asking import Found, NoRun, Probe, Row
@@ -159,13 +160,15 @@ def _record(part: Part, served: _Served, ended: Ended) -> dict[str, Any]:
       for one, share in zip(ended.contests, shares, strict=True)
   ]
   verdict = None if differ else ended.verdict
+  kind = "measured" if _measured(part) else "simulated"
+  fidelity = trust(kind, contracts[0].get("cost_profile")) if contracts else ""
   return {
       "name": part.name,
-      "kind": "measured" if _measured(part) else "simulated",
+      "kind": kind,
       "contract": contracts[0] if contracts else None,
       "settings": recorder.settings(budget),
       "rivals": rivals,
-      "verdict": verdict_words(verdict) if verdict else None,
+      "verdict": verdict_words(verdict, fidelity) if verdict else None,
       "no_verdict": (
           f"contracts differ in {', '.join(differ)}" if differ else None
       ),

@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pdjax.published.claim import Claim, Row
-from pdjax.report.designs import Seeds, designs_of, label_of
+from pdjax.report.designs import (
+  Seeds,
+  designs_of,
+  label_of,
+  without_seed,
+)
+from pdjax.report.drawn import draw_of, shown_runs, undrawn
 from pdjax.report.groups import ReportedRun
 
 
@@ -20,6 +26,8 @@ class Rival:
   """`measured`, `simulated` or `vendor-reported`."""
   runs: Seeds
   """By seed; a row of a claim is one run, of seed 0."""
+  drawn: tuple[ReportedRun, ...] = ()
+  """All its runs under drawn costs; `runs` are of one draw alone."""
   claim: Claim | None = None
   unknown: tuple[str, ...] = ()
   """Contract fields that are not told."""
@@ -42,16 +50,25 @@ class Rival:
 
 
 def rivals_of(runs: Sequence[ReportedRun], source: str) -> list[Rival]:
-  """The designs among some runs, in order."""
+  """The designs among some runs, in order; draws of the costs are none."""
+  drawn: dict[str, list[ReportedRun]] = {}
+  for run in filter(draw_of, runs):
+    drawn.setdefault(_undrawn(run), []).append(run)
   return [
       Rival(
           label=label_of(each),
           source=source,
           kind=next(iter(each.values())).summary["kind"],
           runs=each,
+          drawn=tuple(drawn.get(_undrawn(next(iter(each.values()))), ())),
       )
-      for each in designs_of(runs)
+      for each in designs_of(shown_runs(runs))
   ]
+
+
+def _undrawn(run: ReportedRun) -> str:
+  """Equal for one design under whatever draw and seed."""
+  return without_seed(undrawn(run.config or {"workload": {}}))
 
 
 def claimed(claim: Claim, row: Row) -> Rival:

@@ -8,6 +8,9 @@ from pdjax.compare.refusals import overlooked
 from pdjax.compare.replicas import Filled
 from pdjax.compare.verdict import Verdict, slo_flips
 from pdjax.digits import plain
+from pdjax.report.bounded import BOTH_ALL, serve_all
+from pdjax.report.drawn import shown_words
+from pdjax.report.draws import over_draws
 from pdjax.report.heading import wrapped
 
 _NAME, _VALUE = 28, 10
@@ -30,7 +33,29 @@ def ratios(found: Verdict) -> Iterator[str]:
     for anchor, one in each.items():
       yield _row(f"  {anchor}", one)
   yield from _flips(found)
+  yield from _bounded(found)
+  yield from _over_draws(found)
   yield from _doubts(found)
+
+
+def _bounded(found: Verdict) -> Iterator[str]:
+  """That no goodput was put to the test."""
+  rivals = (found.a, found.b)
+  if any(rival.claim for rival in rivals):
+    return
+  if all(serve_all(list(rival.runs.values())) for rival in rivals):
+    yield from wrapped(f"! goodput: {BOTH_ALL}")
+
+
+def _over_draws(found: Verdict) -> Iterator[str]:
+  """All above is of one draw of the costs; who is first over all of them."""
+  drawn = [*found.a.drawn, *found.b.drawn]
+  if not drawn:
+    return
+  shown = [*found.a.runs.values(), *found.b.runs.values()]
+  others = [run for run in drawn if not any(run is one for one in shown)]
+  for text in (shown_words([*shown, *others]), *over_draws(drawn).splitlines()):
+    yield from wrapped(text)
 
 
 def _interval_words(found: Verdict) -> str:

@@ -34,6 +34,8 @@ RATE_SHARE = 0.1
 LOOPS = ("closed", "semi_open")
 """Arrivals whose times follow from the system too."""
 
+QUEUE_GREW = "queue kept growing while requests arrived"
+
 LATE_SHARE = 0.05
 """A generator is late when its lag (p99, of few requests the largest) is above
 this share of the median TTFT."""
@@ -186,7 +188,7 @@ def _from_requests(
     lines.append(f"{missing} of {summary['sent']} requests did not finish")
   lines += _damaged(summary) + _late(summary)
   if queue_grew(table):
-    lines.append("queue kept growing while requests arrived")
+    lines.append(QUEUE_GREW)
   return lines
 
 

@@ -7,7 +7,7 @@ design that kept the SLO comes before any that missed it.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -91,7 +91,13 @@ def best_of_strategies(study: Study, anchor: str = "") -> list[Goodput]:
     kept = best.get(design.strategy)
     if kept is None or _rank(found) > _rank(kept):
       best[design.strategy] = found
-  return sorted(best.values(), key=_rank, reverse=True)
+  return ranked(best.values())
+
+
+def ranked(found: Iterable[Goodput | None]) -> list[Goodput]:
+  """Those that could be judged, the best first."""
+  known = [one for one in found if one and np.isfinite(one.value)]
+  return sorted(known, key=_rank, reverse=True)
 
 
 def _rank(found: Goodput) -> tuple[bool, float, float]:

@@ -16,11 +16,11 @@ def designs_of(runs: Sequence[ReportedRun]) -> list[Seeds]:
     if run.config is None:
       continue
     seed = run.config["workload"]["seed"]
-    designs.setdefault(_without_seed(run.config), {}).setdefault(seed, run)
+    designs.setdefault(without_seed(run.config), {}).setdefault(seed, run)
   return list(designs.values())
 
 
-def _without_seed(config: Mapping[str, Any]) -> str:
+def without_seed(config: Mapping[str, Any]) -> str:
   workload = {k: v for k, v in config["workload"].items() if k != "seed"}
   return json.dumps({**config, "workload": workload}, sort_keys=True)
 

@@ -1,85 +1,270 @@
 """Which design is best if the costs are off: verdicts over draws of them.
 
-Runs that differ in `backend.draw` alone are one design under costs drawn within
-their uncertainty. The designs of one draw share its costs, so each draw has a
-winner; a verdict is one that holds in 95 % of them.
+The designs of one draw share its costs, and those of one seed its requests, so
+each draw and seed has an outcome of its own, in the language of the verdict on
+a study: a winner, a tie, a load that bounds all, or an SLO that none keeps.
+What comes out in 95 % of them holds.
 """
 
-import json
+import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from statistics import fmean
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from pdjax.metrics.replications import WANTED as WANTED_SEEDS
+from pdjax.report.bounded import EQUAL, RAISE
+from pdjax.report.capacity import Goodput
+from pdjax.report.drawn import draw_of
 from pdjax.report.groups import ReportedRun
+from pdjax.report.record import Record
+from pdjax.report.study import Design, Study, designs_of, studies_of
+from pdjax.report.ties import (
+  contenders,
+  equals,
+  passed,
+  unbeaten,
+)
 
+_Key = tuple[int, int]
+"""A draw and a seed."""
 WANTED = 20
 """Draws that a verdict needs."""
 DECIDED = 0.95
-FIGURE = "request_goodput_per_chip"
+TIED = f"equal to within {EQUAL:.1%}"
+UNTOLD = "not told apart by the rates tried"
+BOUNDED = "bounded by the load"
+MISSED = "no design kept the SLO"
+_MEANS = {
+    TIED: f"they are {TIED} at this fidelity: no winner",
+    UNTOLD: "the rates tried are too far apart to decide",
+    BOUNDED: (
+        "nothing is decided: all that is offered is served within the SLO, so"
+        f" goodput is bounded by the load; {RAISE}"
+    ),
+    MISSED: "nothing is decided: no design keeps the SLO at this load",
+}
 
 
-def draw_of(run: ReportedRun) -> int:
-  return run.config["backend"].get("draw", 0) if run.config else 0
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Contender:
+  """A design, or a strategy at its best design of each draw."""
+
+  name: str
+  wins: int
+  goodput: tuple[float, float, float]
+  """Median, lowest and highest over draws and seeds, requests/s/chip."""
+  kept: int
+  """In how many it kept the SLO."""
 
 
-def shown_runs(runs: Sequence[ReportedRun]) -> list[ReportedRun]:
-  """Those whose costs are as stated; of drawn ones alone, the first draw."""
-  first = min(map(draw_of, runs), default=0)
-  return [run for run in runs if draw_of(run) == first]
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class OverDraws:
+  """A study under drawn costs."""
+
+  draws: int
+  seeds: int
+  cells: int
+  """Draws times seeds, without those in which a design is missing."""
+  contenders: tuple[Contender, ...]
+  """Most wins first."""
+  headline: str
+  caveats: tuple[str, ...]
+  holds: bool
+  """Whether one design is the best in `DECIDED` of all."""
+
+  @property
+  def text(self) -> str:
+    few = () if self.seeds >= WANTED_SEEDS else (
+        f"draws are no seeds: {self.seeds} of the {WANTED_SEEDS} that are"
+        " wanted for a claim",
+    )
+    return "; ".join((self.headline, *self.caveats, *few))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class _Cell:
+  """One draw of the costs and one seed."""
+
+  best: tuple[Goodput, ...]
+  outcome: str
+  """The name of who wins, or a key of `_MEANS`."""
+  passed: bool
+  """Whether another has more good requests than the winner, but misses."""
+
+
+def draws_of(study: Study) -> OverDraws | None:
+  """None without several draws of several designs that can be judged."""
+  everyone = designs_of(study.drawn)
+  if len(everyone) < 2:
+    return None
+  asked = sorted({_key(run) for run in study.drawn})
+  several = _several(everyone)
+  judged = {
+      key: _cell(one, several) for key, one in _studies(everyone, asked)
+      if len(contenders(one)) > 1
+  }
+  draws, seeds = ({key[at] for key in judged} for at in (0, 1))
+  if len(draws) < 2:
+    return None
+  cells = list(judged.values())
+  outcomes = Counter(cell.outcome for cell in cells)
+  found = OverDraws(
+      draws=len(draws), seeds=len(seeds), cells=len(cells),
+      headline="", caveats=(),
+      contenders=_contenders(cells, outcomes, several),
+      holds=_holds(outcomes, len(cells), len(draws)),
+  )
+  return dataclasses.replace(
+      found, headline=_headline(found, outcomes),
+      caveats=tuple(_caveats(found, cells, len(asked))),
+  )
 
 
 def over_draws(runs: Sequence[ReportedRun]) -> str:
-  """How many draws each design wins; empty without draws of several designs."""
-  goodput: dict[int, dict[str, list[float]]] = {}
-  labels: dict[str, str] = {}
-  for run in runs:
-    value = run.summary.get(FIGURE)
-    if draw_of(run) and value is not None:
-      design = _design(run)
-      labels.setdefault(design, run.label)
-      by_design = goodput.setdefault(draw_of(run), {})
-      by_design.setdefault(design, []).append(value)
-  draws = [each for each in goodput.values() if len(each) == len(labels)]
-  if len(labels) < 2 or not draws:
+  """The verdict of each study with draws; empty without any."""
+  records = [run for run in runs if isinstance(run, Record)]
+  if not any(map(draw_of, records)):
     return ""
-  wins = Counter(
-      max(each, key=lambda design: fmean(each[design])) for each in draws
+  studies = [s for s in studies_of(records) if s.drawn]
+  found = [draws_of(study) for study in studies]
+  return "\n".join(
+      _of_study(one, study, len(studies))
+      for one, study in zip(found, studies, strict=True) if one
   )
-  told = ", ".join(
-      f"{_plain(labels[design])} in {count}"
-      for design, count in wins.most_common()
+
+
+def _of_study(found: OverDraws, study: Study, studies: int) -> str:
+  lines = [found.text] if studies == 1 else [
+      f"{study.runs[0].contract['model']}, {study.runs[0].label}: {found.text}"
+  ]
+  lines += [
+      f"  {one.name}: goodput a chip {one.goodput[0]:.3g}/s in the median,"
+      f" {one.goodput[1]:.3g} to {one.goodput[2]:.3g}"
+      for one in found.contenders
+  ]
+  return "\n".join(lines)
+
+
+def _key(run: Record) -> _Key:
+  return draw_of(run), run.tree()["workload"].get("seed", 0)
+
+
+def _studies(
+    designs: Sequence[Design], keys: Sequence[_Key]
+) -> Iterator[tuple[_Key, Study]]:
+  """One of each draw and seed that has all designs under all loads."""
+  found = [[_restricted(each, key) for each in designs] for key in keys]
+  sizes = [sum(len(each.points) for each in one) for one in found]
+  for key, one, size in zip(keys, found, sizes, strict=True):
+    if size == max(sizes):
+      yield key, Study(designs=tuple(one))
+
+
+def _restricted(design: Design, key: _Key) -> Design:
+  points = [
+      dataclasses.replace(point, runs=runs)
+      for point in design.points
+      if (runs := tuple(run for run in point.runs if _key(run) == key))
+  ]
+  return dataclasses.replace(design, points=tuple(points))
+
+
+def _several(designs: Sequence[Design]) -> frozenset[str]:
+  """Strategies of which the best design counts, and not one that it names."""
+  each = Counter(design.strategy for design in designs)
+  return frozenset(
+      strategy for strategy, count in each.items()
+      if count > 1 and len(each) > 1
   )
+
+
+def _name(found: Goodput, several: frozenset[str]) -> str:
+  own = found.design
+  return own.strategy if own.strategy in several else own.label
+
+
+def _cell(study: Study, several: frozenset[str]) -> _Cell:
+  best = contenders(study)
+  return _Cell(
+      best=tuple(best), outcome=_outcome(study, best, several),
+      passed=bool(passed(study, best)),
+  )
+
+
+def _outcome(
+    study: Study, best: Sequence[Goodput], several: frozenset[str]
+) -> str:
+  if not best[0].kept or not best[0].value:
+    return MISSED
+  if unbeaten(study, best):
+    return BOUNDED
+  if equals(study, best):
+    return UNTOLD if study.under_load else TIED
+  return _name(best[0], several)
+
+
+def _contenders(
+    cells: Sequence[_Cell], outcomes: Counter[str], several: frozenset[str]
+) -> tuple[Contender, ...]:
+  values: dict[str, list[Goodput]] = {}
+  for cell in cells:
+    for one in cell.best:
+      values.setdefault(_name(one, several), []).append(one)
+  return tuple(sorted((
+      Contender(
+          name=name, wins=outcomes[name],
+          goodput=_spread([one.value for one in each]),
+          kept=sum(one.kept for one in each),
+      )
+      for name, each in values.items()
+  ), key=lambda one: -one.wins))
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float, float]:
+  return float(np.median(values)), min(values), max(values)
+
+
+def _holds(outcomes: Counter[str], cells: int, draws: int) -> bool:
+  (outcome, most), *_ = outcomes.most_common(1)
   return (
-      f"Over {len(draws)} draws of the costs, highest goodput a chip: {told}"
-      f" of {len(draws)}: {_verdict(wins, len(draws))}"
+      draws >= WANTED and most >= DECIDED * cells and outcome not in _MEANS
   )
 
 
-def _verdict(wins: Counter[str], draws: int) -> str:
-  (_, most), *_ = wins.most_common(1)
-  if draws < WANTED:
+def _headline(found: OverDraws, outcomes: Counter[str]) -> str:
+  told = ", ".join([
+      *(f"{c.name} in {c.wins}" for c in found.contenders if c.wins),
+      *(f"{each} in {outcomes[each]}" for each in _MEANS if outcomes[each]),
+  ])
+  several = f" x {found.seeds} seeds" if found.seeds > 1 else ""
+  return (
+      f"Over {found.draws} draws of the costs{several}, highest goodput a chip:"
+      f" {told} of {found.cells}: {_decided(found, outcomes)}"
+  )
+
+
+def _decided(found: OverDraws, outcomes: Counter[str]) -> str:
+  (outcome, most), *_ = outcomes.most_common(1)
+  clear = most >= DECIDED * found.cells
+  if clear and outcome in (BOUNDED, MISSED):
+    return _MEANS[outcome]
+  if found.draws < WANTED:
     return f"not decided: a verdict needs {WANTED} draws"
-  if most < DECIDED * draws:
-    return "not decided at this fidelity"
-  return "the ordering holds at this fidelity"
+  if found.holds:
+    return f"that {outcome} is first holds at this fidelity"
+  if clear:
+    return _MEANS[outcome]
+  hint = f"; where the load bounds it, {RAISE}" if outcomes[BOUNDED] else ""
+  return f"not decided at this fidelity{hint}"
 
 
-def _design(run: ReportedRun) -> str:
-  """The config without what is drawn, and without the seed."""
-  assert run.config is not None
-  tree = {
-      **run.config,
-      "backend": _without(run.config["backend"], "draw"),
-      "workload": _without(run.config["workload"], "seed"),
-  }
-  return json.dumps(tree, sort_keys=True)
-
-
-def _without(section: Mapping[str, Any], field: str) -> dict[str, Any]:
-  return {name: value for name, value in section.items() if name != field}
-
-
-def _plain(label: str) -> str:
-  """Without the words that tell a draw apart."""
-  return " ".join(w for w in label.split() if not w.startswith("draw="))
+def _caveats(
+    found: OverDraws, cells: Sequence[_Cell], asked: int
+) -> Iterator[str]:
+  if missing := asked - found.cells:
+    yield f"{missing} of {asked} left out: a design is missing there"
+  if some := sum(cell.passed for cell in cells):
+    yield (
+        f"in {some} another has more good requests per chip, but missed the SLO"
+    )

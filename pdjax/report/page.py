@@ -9,13 +9,14 @@ from typing import Any
 
 from pdjax.digits import plain
 from pdjax.metrics.provenance import repeat_command
-from pdjax.report import marks, runtable, slolines, svg
+from pdjax.report import drawn, marks, runtable, slolines, svg
 from pdjax.report.chart import Chart, Panel
 from pdjax.report.figures import Figures
 from pdjax.report.heading import workload_words
 from pdjax.report.palette import COLOURS, DARK
 from pdjax.report.record import Failed, Record
 from pdjax.report.searched import Search
+from pdjax.report.study import Study
 
 MADE_FROM = "pdjax-made-from"
 """Name of the page's note of what it shows."""
@@ -75,6 +76,7 @@ def html_of(report: Report) -> str:
       table=runtable.table_of(report.records), made_from_name=MADE_FROM,
       differences=runtable.differences(report.records),
       conditions=[_conditions(one) for one in report.figures],
+      shown_words=_shown,
   )
 
 
@@ -109,6 +111,12 @@ def _conditions(figures: Figures) -> Mapping[str, Any]:
   runs = figures.study.runs
   names = dict.fromkeys(name for run in runs for name in run.contract)
   return {name: _values(name, runs) for name in names}
+
+
+def _shown(study: Study) -> str:
+  """Which draw of its costs a study's figures are of."""
+  others = [run for run in study.drawn if run not in study.runs]
+  return drawn.shown_words([*study.runs, *others])
 
 
 def _values(name: str, runs: Sequence[Record]) -> str:

@@ -131,3 +131,5 @@ def _verdict(found: Mapping[str, Any]) -> Iterator[str]:
   if verdict := found["verdict"]:
     yield f"{found['kind'].upper()} VERDICT  {verdict['text']}"
     yield from (f"  {line}" for line in verdict["caveats"])
+    if told := verdict.get("fidelity"):
+      yield f"  {told}"

@@ -27,6 +27,8 @@ class Search:
   rivals: tuple[Told, ...]
   chart: Chart
   significant: bool
+  fidelity: str = ""
+  """How far the costs of a simulated search can be trusted."""
 
 
 def search_of(told: Told) -> Search | None:
@@ -57,6 +59,7 @@ def _search(told: Told) -> Search | None:
       headline=lines, caveats=tuple(map(str, verdict.get("caveats") or ())),
       rivals=tuple(rivals), chart=_chart(told, rivals),
       significant=bool(verdict.get("significant")),
+      fidelity=str(verdict.get("fidelity") or ""),
   )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from pdjax.metrics import ratios, replications
 from pdjax.metrics.conditions import comparable
+from pdjax.report.bounded import BOTH_ALL, serve_all
 from pdjax.report.designs import Seeds, designs_of, label_of
 from pdjax.report.groups import ReportedRun
 
@@ -47,7 +48,6 @@ def _attainment(each: Seeds) -> str:
       f" [{100 * found.low:.1f}, {100 * found.high:.1f}]"
   )
 
-
 def _fair(each: Seeds, base: Seeds) -> bool:
   """Whether runs of one seed may form a ratio; per chip, chips may differ."""
   common = each.keys() & base.keys()
@@ -56,12 +56,14 @@ def _fair(each: Seeds, base: Seeds) -> bool:
       for seed in common
   )
 
-
 def _ratio(each: Seeds, base: Seeds) -> str:
   """Goodput per chip against another design."""
   found = ratios.paired(_goodput(each), _goodput(base))
-  return f"; goodput a chip against {label_of(base)}: {found}"
+  ends = f" ({BOTH_ALL})" if _serve_all(each) and _serve_all(base) else ""
+  return f"; goodput a chip against {label_of(base)}: {found}{ends}"
 
+def _serve_all(each: Seeds) -> bool:
+  return serve_all(list(each.values()))
 
 def _goodput(each: Seeds) -> dict[int, float]:
   return {

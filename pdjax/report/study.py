@@ -16,6 +16,7 @@ import numpy as np
 from pdjax.metrics import replications
 from pdjax.metrics.intervals import Interval
 from pdjax.report import palette
+from pdjax.report.drawn import draw_of, plain, shown_runs, undrawn
 from pdjax.report.record import Record
 
 _OF_A_LOAD = (
@@ -107,6 +108,9 @@ class Study:
   """Designs of one kind and contract."""
 
   designs: tuple[Design, ...]
+  drawn: tuple[Record, ...] = ()
+  """All its runs under costs drawn within their uncertainty. Designs have those
+  of one draw alone, as `shown_runs` has it."""
 
   @property
   def runs(self) -> list[Record]:
@@ -141,7 +145,13 @@ def studies_of(records: Sequence[Record]) -> list[Study]:
   found: dict[str, list[Record]] = {}
   for record in sorted(records, key=lambda record: record.kind):
     found.setdefault(_contract(record), []).append(record)
-  return [Study(designs=_designs(runs)) for runs in found.values()]
+  return [
+      Study(
+          designs=designs_of(shown_runs(runs)),
+          drawn=tuple(run for run in runs if draw_of(run)),
+      )
+      for runs in found.values()
+  ]
 
 
 def load_of(record: Record) -> tuple[Any, ...]:
@@ -158,11 +168,14 @@ def _contract(record: Record) -> str:
       for name, value in record.tree()["workload"].items()
       if name not in _DRAWS
   }
-  told = {k: v for k, v in record.contract.items() if k not in _OF_A_LOAD}
+  told = undrawn(
+      {k: v for k, v in record.contract.items() if k not in _OF_A_LOAD}
+  )
   return json.dumps([record.kind, told, workload], sort_keys=True)
 
 
-def _designs(runs: Sequence[Record]) -> tuple[Design, ...]:
+def designs_of(runs: Sequence[Record]) -> tuple[Design, ...]:
+  """Those of one contract, under whatever loads and draws."""
   found: dict[str, list[Record]] = {}
   for run in runs:
     found.setdefault(_design(run), []).append(run)
@@ -180,7 +193,7 @@ def _designs(runs: Sequence[Record]) -> tuple[Design, ...]:
 
 
 def _design(run: Record) -> str:
-  tree = dict(run.tree())
+  tree = undrawn(run.tree())
   tree["workload"] = {
       k: v for k, v in tree["workload"].items() if k not in _DRAWS
   }
@@ -214,7 +227,7 @@ def _label(runs: Sequence[Record]) -> str:
   first, *others = runs
   words = [
       word
-      for word in first.label.split()
+      for word in plain(first.label).split()
       if all(word in other.label.split() for other in others)
       and word.partition("=")[0].removeprefix("workload.") not in _DRAWS
   ]

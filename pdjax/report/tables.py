@@ -16,8 +16,10 @@ from pdjax.digits import plain
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.percentiles import needed
 from pdjax.report import labels
-from pdjax.report.draws import over_draws, shown_runs
-from pdjax.report.groups import ReportedRun, groups_of, unequal
+from pdjax.report.drawn import shown_runs, shown_words
+from pdjax.report.draws import over_draws
+from pdjax.report.folded import folded, told_apart
+from pdjax.report.groups import ReportedRun, groups_of
 from pdjax.report.heading import heading, wrapped
 from pdjax.report.noise import noise
 from pdjax.report.seeds import over_seeds
@@ -82,15 +84,16 @@ _REUSE = (
 def comparison(runs: Sequence[ReportedRun]) -> str:
   """Blocks of latencies and time parts, measured runs first.
 
-  Of runs under costs drawn within their uncertainty only the verdict is shown.
+  Seeds of one design are a row of means. Of draws of the costs one is shown,
+  and the verdict over all.
   """
-  drawn = over_draws(runs)
+  drawn, which = over_draws(runs), shown_words(runs)
   runs = shown_runs(runs)
-  groups = groups_of(runs)
+  groups = groups_of(folded(runs))
   blocks = [_block(group) for group in groups]
   kinds = {group[0].summary["kind"] for group in groups}
   if len(groups) > len(kinds):
-    fields = ", ".join(unequal([group[0] for group in groups]))
+    fields = ", ".join(told_apart([group[0] for group in groups]))
     blocks.insert(0, "\n".join(wrapped(
         f"{len(groups)} blocks: contracts differ in {fields}; nothing is"
         " compared across blocks"
@@ -99,8 +102,12 @@ def comparison(runs: Sequence[ReportedRun]) -> str:
     blocks.append("\n".join(
         line for text in replicated.splitlines() for line in wrapped(text)
     ))
+  if which:
+    blocks.insert(0, "\n".join(wrapped(which)))
   if drawn:
-    blocks.append("\n".join(wrapped(drawn)))
+    blocks.append("\n".join(
+        line for text in drawn.splitlines() for line in wrapped(text)
+    ))
   return "\n\n".join(blocks)
 
 

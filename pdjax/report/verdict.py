@@ -13,16 +13,23 @@ from pdjax.metrics import ratios
 from pdjax.metrics.anchors import ANCHORS
 from pdjax.metrics.conditions import flips
 from pdjax.metrics.replications import WANTED
+from pdjax.metrics.trust import trust
+from pdjax.report.bounded import EQUAL
 from pdjax.report.capacity import (
   GOODPUT,
   Goodput,
   best_of_strategies,
-  goodput_of,
 )
+from pdjax.report.draws import OverDraws, draws_of
 from pdjax.report.study import Design, Study
+from pdjax.report.ties import (
+  bounded_words,
+  close,
+  equals,
+  passed,
+  unbeaten,
+)
 
-EQUAL = 0.005
-"""Ratios this near to 1 are none."""
 _MISSED = "No strategy kept the SLO at this load;"
 
 
@@ -39,6 +46,8 @@ class Verdict:
   reservations: tuple[str, ...]
   searched: bool
   """Whether goodput is a rate found among several."""
+  over: OverDraws | None = None
+  """Draws of the costs, which the headline is about; all else is of one."""
 
   @property
   def designs(self) -> list[Design]:
@@ -51,15 +60,29 @@ def verdict_of(study: Study) -> Verdict | None:
   if not best:
     return None
   ratio, said = _ratio(study, best)
+  if unbeaten(study, best):
+    said = bounded_words(study, best)
   doubted = any(found.at.doubtful for found in best[:2])
   kept = best[0].value > 0 and best[0].kept
   clear = kept and not said and not doubted and len(best) > 1
-  return Verdict(
+  alone = Verdict(
       found=tuple(best), ratio=ratio,
-      decided=clear and not _equals(study, best) and not _passed(study, best),
+      decided=clear and not equals(study, best) and not passed(study, best),
       headline=_headline(study, best, said),
       reservations=tuple(_reservations(study, best, said)),
       searched=study.under_load,
+  )
+  over = draws_of(study)
+  return _over(alone, over, doubted) if over else alone
+
+
+def _over(alone: Verdict, over: OverDraws, doubted: bool) -> Verdict:
+  """The verdict over draws of the costs, with the doubts about one of them."""
+  return dataclasses.replace(
+      alone, headline=f"{over.headline}.", over=over,
+      decided=over.holds and over.seeds > 1 and not doubted,
+      ratio=alone.ratio and f"{alone.ratio} (the draw shown alone)",
+      reservations=(*over.caveats, *alone.reservations),
   )
 
 
@@ -112,39 +135,6 @@ def _share(part: float, whole: float) -> float | None:
   return part / whole if whole > 0 else None
 
 
-def _equals(study: Study, best: Sequence[Goodput]) -> list[Goodput]:
-  """Other strategies' best designs that the runs do not tell from the first."""
-  first = best[0]
-  return [
-      one for one in best[1:] if one.kept == first.kept
-      and (_close(first, one) or _spans_one(study, first, one))
-  ]
-
-
-def _close(first: Goodput, other: Goodput) -> bool:
-  ratio = _share(first.value, other.value)
-  return ratio is not None and abs(ratio - 1) <= EQUAL
-
-
-def _spans_one(study: Study, first: Goodput, other: Goodput) -> bool:
-  """Whether the ratio's interval holds 1. Not of rates at its very edge: there
-  one kept the SLO where the other missed it."""
-  if study.under_load:
-    return first.low < other.high
-  found = ratios.paired(first.at.by_seed(GOODPUT), other.at.by_seed(GOODPUT))
-  return found.interval.low is not None and not found.significant
-
-
-def _passed(study: Study, best: Sequence[Goodput]) -> list[Goodput]:
-  """Designs with more good requests per chip than the best one, which kept the
-  SLO while they missed it."""
-  every = [goodput_of(study, design) for design in study.designs]
-  return [
-      one for one in every
-      if best[0].kept and one and not one.kept and one.value > best[0].value
-  ]
-
-
 def _fidelity(study: Study, ratio: float | None) -> str:
   """A simulated difference within the uncertainty of what goes in."""
   profile = study.runs[0].contract.get("cost_profile") or ""
@@ -161,8 +151,10 @@ def _headline(study: Study, best: Sequence[Goodput], said: str) -> str:
   first = best[0]
   if not first.value:
     return "No strategy kept the SLO at any load tried."
-  if equals := _equals(study, best):
-    return _equal(best[0], equals, said)
+  if alike := equals(study, best):
+    return _equal(best[0], alike, said)
+  if unbeaten(study, best):
+    return f"Nothing is decided: {said}."
   if not first.kept:
     return (
         f"{_MISSED} {first.design.label} has the most good requests per chip."
@@ -171,15 +163,15 @@ def _headline(study: Study, best: Sequence[Goodput], said: str) -> str:
     designs = f" of {len(study.designs)} designs" * (len(study.designs) > 1)
     return f"{first.design.label}, best{designs}: no other strategy was judged."
   words = f"{first.design.label} has the highest goodput per chip"
-  if _passed(study, best):
+  if passed(study, best):
     words += " of the designs that kept the SLO"
   return f"{words}, but: {said}." if said else f"{words}."
 
 
-def _equal(first: Goodput, equals: Sequence[Goodput], said: str) -> str:
-  close = all(_close(first, one) for one in equals)
-  names = " and ".join(one.design.label for one in (first, *equals))
-  how = f"to within {EQUAL:.1%}" if close else "as far as the runs tell"
+def _equal(first: Goodput, alike: Sequence[Goodput], said: str) -> str:
+  near = all(close(first, one) for one in alike)
+  names = " and ".join(one.design.label for one in (first, *alike))
+  how = f"to within {EQUAL:.1%}" if near else "as far as the runs tell"
   why = f" ({said})" if said else ""
   told = f"{names} are equal in goodput per chip, {how}{why}."
   return told if first.kept else f"{_MISSED} {told}"
@@ -195,7 +187,7 @@ def _reservations(
   told += [
       f"{one.design.label} has more good requests per chip"
       f" ({plain(one.value)}/s), but missed the SLO"
-      for one in _passed(study, best)
+      for one in passed(study, best)
   ]
   if best[0].kept and (missed := [g for g in best if not g.kept]):
     names = ", ".join(one.design.strategy for one in missed)
@@ -207,6 +199,9 @@ def _reservations(
   if 1 < seeds < WANTED:
     told.append(f"{seeds} seeds; {WANTED} are wanted for a claim")
   told += _flips(study, best)
+  if not draws_of(study):
+    profile = study.runs[0].contract.get("cost_profile")
+    told += filter(None, [trust(study.kind, profile)])
   untuned = _sole_designs(study)
   if untuned:
     told.append(f"one design only of {', '.join(untuned)}: not tuned")

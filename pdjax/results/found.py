@@ -7,7 +7,7 @@ from typing import Any
 
 from pdjax import config, inputfile, schema
 from pdjax.config import ConfigError
-from pdjax.report.groups import ReportedRun
+from pdjax.report.record import Record
 from pdjax.results import written
 from pdjax.sweep import jsonfile, runfiles
 from pdjax.sweep.store import cells_of, runs_of
@@ -16,13 +16,14 @@ _READ = ("summary.json", "conditions.json", "config.json")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Result(ReportedRun):
+class Result(Record):
   """A finished run with what a reader may choose it by."""
 
-  folder: Path
-  run: config.Run
-  case: str
-  repeat: int
+  case: str = ""
+
+  @property
+  def run(self) -> config.Run:
+    return self.asked
 
   def value(self, path: str) -> Any:
     """Of a field of the config, or of `case` and `repeat`."""
@@ -98,7 +99,7 @@ def _result(folder: Path) -> Result:
       summary=files["summary.json"],
       conditions=files["conditions.json"],
       config=files["config.json"],
-      run=run,
+      asked=run,
       case=str(status.get("case", "")),
       repeat=int(status.get("repeat") or 0),
   )

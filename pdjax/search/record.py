@@ -143,8 +143,8 @@ def reason(bracket: Bracket, seeds: int) -> str:
       return f"{stopped}: {why}"
 
 
-def verdict_words(found: Verdict) -> dict[str, Any]:
-  """A verdict, plainly."""
+def verdict_words(found: Verdict, fidelity: str = "") -> dict[str, Any]:
+  """A verdict, plainly; `fidelity`: how far its costs can be trusted."""
   return {
       "disaggregated": found.disaggregated,
       "colocated": found.colocated,
@@ -156,6 +156,7 @@ def verdict_words(found: Verdict) -> dict[str, Any]:
       "significant": found.ratio.significant,
       "text": found.text,
       "caveats": list(found.caveats),
+      "fidelity": fidelity,
   }
 
 

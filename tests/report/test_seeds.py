@@ -37,6 +37,19 @@ def test_a_clear_difference_is_a_ratio():
   )
 
 
+def test_where_both_serve_all_no_ratio_decides():
+  runs = [
+      run(name, seed, goodput, attainment=1.0)
+      for name, goodput in (("a", 1.0), ("b", 1.2)) for seed in range(8)
+  ]
+  for each in runs:
+    each.summary["offered_rate"] = 2.0
+  assert "(both serve all that is offered" in over_seeds(runs)
+  for each in runs:
+    each.summary["offered_rate"] = None  # all came at once
+  assert "both serve all" not in over_seeds(runs)
+
+
 def test_noise_is_not_significant():
   runs = [run(f"a seed={seed}", seed, 1.0) for seed in range(4)]
   runs += [

@@ -13,9 +13,9 @@ from pdjax.report.verdict import verdict_of
 LEVEL = 0.9
 
 
-def run(kind, rate, share, seed=0, profile=None, goodput=None, **said):
+def run(strategy, rate, share, seed=0, profile=None, goodput=None, **said):
   """A run of two chips with this share of good requests."""
-  split = "1P1D" if kind == "disaggregated" else "2C"
+  split = "1P1D" if strategy == "disaggregated" else "2C"
   summary = {
       "kind": "simulated", "chips": 2, "slo_attainment": share,
       "slo_met": share >= LEVEL, "doubtful": False,
@@ -30,15 +30,16 @@ def run(kind, rate, share, seed=0, profile=None, goodput=None, **said):
       "attainment": LEVEL,
   }
   return Record(
-      label=f"{split} rate={rate} seed={seed}", folder=Path(f"{kind}{rate}"),
-      asked=config.Run(strategy=config.Strategy(kind=kind)),
+      label=f"{split} rate={rate} seed={seed}",
+      folder=Path(f"{strategy}{rate}"),
+      asked=config.Run(strategy=config.Strategy(kind=strategy)),
       summary=summary | said,
       conditions={
           "contract": {"slo": slo, "rate_per_s": rate, "cost_profile": profile},
           "design": {"split": split}, "notes": [],
       },
       config={"workload": {"rate": rate, "seed": seed},
-              "strategy": {"kind": kind}},
+              "strategy": {"kind": strategy}},
   )
 
 
@@ -110,6 +111,43 @@ def test_flagged_runs_and_missed_slos_are_said():
   assert any("rests on flagged runs of 1P1D" in r for r in flagged.reservations)
   missed = verdict(run("chunked", 10, 0.2), run("disaggregated", 10, 0.3))
   assert missed.headline.startswith("No strategy kept the SLO")
+
+
+def test_where_both_serve_all_the_load_bounds_both():
+  """Tails of 4 % differ in every seed, and mean nothing."""
+  def both(share=1.0, **said):
+    return verdict(*(
+        run(kind, 10, share, seed, goodput=goodput, offered_rate=10, **said)
+        for seed in range(9)
+        for kind, goodput in (("chunked", 5.2), ("disaggregated", 5.0))
+    ))
+
+  told = both()
+  assert not told.decided and told.headline == (
+      "Nothing is decided: all serve all that is offered within the SLO, so"
+      " goodput is bounded by the load: raise the rate, or search for goodput."
+  )
+  assert both(share=0.97).decided
+  assert both(flags=["queue kept growing while requests arrived"]).decided
+  near = verdict(*(
+      run(kind, 10, 1.0, goodput=5.0, offered_rate=10)
+      for kind in ("chunked", "disaggregated")
+  ))
+  assert "equal in goodput per chip, to within 0.5% (all serve" in near.headline
+
+
+def test_of_one_set_of_costs_the_verdict_says_so():
+  def told(profile, kind="simulated"):
+    return " ".join(verdict(*(
+        run(each, 10, 0.95, profile=profile, kind=kind)
+        for each in ("chunked", "disaggregated")
+    )).reservations)
+
+  assert "one set of costs: 20 draws" in told("analytical: +-20 %")
+  assert "backend.draw=range(1,21)" in told("calibrated: 3.0 % off")
+  published = told("published profile: x.json")
+  assert "only measuring tells" in published and "draw" not in published
+  assert "one set of costs" not in told(None, "measured")
 
 
 def test_a_tie_is_no_win():
