@@ -22,4 +22,5 @@ class Backend:
   compiles, of which `engine.max_programs` allows so many."""
   draw: int = 0
   """Draws what `analytical` and `fitted` costs assume anew, within its stated
-  uncertainty; 0: as stated. A verdict should hold in 19 of 20 draws."""
+  uncertainty, and the prices of a calibration, within its median error; 0: as
+  stated. A verdict should hold in 19 of 20 draws."""

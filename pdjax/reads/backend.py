@@ -7,10 +7,8 @@ from pdjax.reads.rule import Rule
 RULES = (
     Rule(("backend.costs",), simulated, ON_ITS_CHIPS),
     Rule(
-        ("backend.draw",),
-        lambda run: simulated(run) and run.backend.costs in config.NAMED_COSTS,
-        "only assumed or fitted costs of the simulator have an uncertainty to"
-        " draw from",
+        ("backend.draw",), simulated,
+        "only costs of the simulator have an uncertainty to draw from",
     ),
     Rule(
         ("backend.padding",),

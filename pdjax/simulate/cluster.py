@@ -342,7 +342,7 @@ def _cost(
   )
   if run.backend.costs in NAMED_COSTS:
     return cost.required()
-  return profiled(run.backend.costs, cost)
+  return profiled(run.backend.costs, cost, run.backend.draw)
 
 
 def _pool_pages(

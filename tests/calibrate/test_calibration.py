@@ -19,6 +19,7 @@ from pdjax.schedule.cost import StepShape
 from pdjax.simulate.chips import chip
 from pdjax.simulate.cluster import cluster_of
 from pdjax.simulate.costs import AnalyticalCost
+from pdjax.simulate.fittedcost import COPIES, PRICES
 from pdjax.simulate.links import Link
 from pdjax.simulate.profiles import calibrated, files
 from pdjax.workload.build import build
@@ -162,6 +163,49 @@ def test_a_calibrated_chip_is_the_device_that_was_measured(file):
   cluster = cluster_of(float32_run(str(file)))
   assert cluster.measured_on == kind
   assert cluster.total("tdp_w") == named.tdp_w
+
+
+def test_prices_and_rises_are_drawn_within_the_error_of_steps_left_out(file):
+  tree = made()
+  tree["sharing"] = {"decodes": dict.fromkeys(PRICES, 10**6)}
+  file.write_text(json.dumps(tree))
+  off = tree["errors"][-1]["median"]
+  run = float32_run(str(file))
+
+  def fitted(draw):
+    backend = dataclasses.replace(run.backend, draw=draw)
+    cluster = cluster_of(dataclasses.replace(run, backend=backend))
+    assert ("draw" in cluster.profile) == bool(draw)
+    return cluster.costs[0].fitted
+
+  plain, one, again, other = map(fitted, (0, 1, 1, 2))
+  assert one == again != other and plain == calibrated.read(tree).cost
+  pairs = [
+      (getattr(one, name), getattr(plain, name)) for name in (*PRICES, *COPIES)
+  ]
+  pairs += zip(one.sharing.decodes, plain.sharing.decodes, strict=True)
+  moved = [drawn / price for drawn, price in pairs if price > 1000]
+  assert len(moved) >= 12 and len(set(moved)) == len(moved)
+  assert all(1 - off - 1e-3 <= factor <= 1 + off + 1e-3 for factor in moved)
+  assert all(type(getattr(one, name)) is int for name in PRICES)
+  assert all(drawn == 0 for drawn, price in pairs if not price)
+  assert one.sharing.prompts == () == plain.sharing.prompts
+
+
+def test_what_says_no_error_cannot_be_drawn(file):
+  run = float32_run(str(file))
+  drawn = dataclasses.replace(
+      run, backend=dataclasses.replace(run.backend, draw=1)
+  )
+  tree = made()
+  del tree["errors"]
+  file.write_text(json.dumps(tree))
+  assert cluster_of(run).costs
+  with pytest.raises(ConfigError, match="backend.draw: .*no errors of steps"):
+    cluster_of(drawn)
+  file.write_text(json.dumps(made() | {"errors": [{"kind": "all"}]}))
+  with pytest.raises(ConfigError, match="a damaged calibration: KeyError"):
+    cluster_of(run)
 
 
 def test_calibrated_workers_are_joined_as_they_were_measured(file):

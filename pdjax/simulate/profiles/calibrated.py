@@ -8,7 +8,7 @@ Units: `_ps` picoseconds, `_bytes` bytes.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pdjax.dtypes import Dtypes
@@ -18,6 +18,7 @@ from pdjax.segments import Segment
 from pdjax.simulate.chip import Chip
 from pdjax.simulate.chips import of_device
 from pdjax.simulate.costs import AnalyticalCost
+from pdjax.simulate.drawn import drawn_prices
 from pdjax.simulate.fittedcost import PRICES, FittedCost, Padding
 from pdjax.simulate.links import Link
 from pdjax.simulate.profiles.cost import ProfiledCost
@@ -70,6 +71,19 @@ class Calibration:
   accuracy: str
   device: str | None
   """Kind of what it was measured on; None: the file does not say."""
+  error: float | None = None
+  """Of steps left out, the median; None: the file does not say."""
+
+  def drawn(self, draw: int) -> "Calibration":
+    """The same with prices drawn within their error; 0 leaves them.
+
+    Raises:
+      ValueError: the file does not say how far it is off.
+    """
+    if draw and self.error is None:
+      raise ValueError("it has no errors of steps left out to draw within")
+    cost = drawn_prices(self.cost, draw, self.error or 0.0)
+    return dataclasses.replace(self, cost=cost)
 
   def mismatch(self, model: str, layout: Layout, dtypes: Dtypes) -> str | None:
     """Why it prices no such engine, in words; None if it does."""
@@ -168,7 +182,14 @@ def read(tree: Mapping[str, Any]) -> Calibration:
       }),
       accuracy=_text(tree, "accuracy"),
       device=_text(made_by, "device") if "device" in made_by else None,
+      error=_error(tree.get("errors", ())),
   )
+
+
+def _error(errors: Sequence[Mapping[str, Any]]) -> float | None:
+  """Of all kinds of steps together."""
+  each = [one for one in errors if one.get("kind") == "all"]
+  return _number(each[0], "median") if each else None
 
 
 def _link(tree: Mapping[str, Any]) -> Link:

@@ -26,18 +26,27 @@ _DAMAGE = (
 )
 
 
-def profiled(path: str, analytical: AnalyticalCost) -> ProfiledCost:
+def profiled(
+    path: str, analytical: AnalyticalCost, draw: int = 0
+) -> ProfiledCost:
   """The cost model of the profile at `path` for what `analytical` prices.
+
+  `draw`: of a calibration's prices, within their error.
 
   Raises:
     ConfigError: no such file, no such format, or it is of other models,
-      layouts or chips.
+      layouts or chips, or says no error to draw within.
   """
   layout, chip = analytical.layout, analytical.chip
   file = inputfile.path_of(path)
   times = _read(file)
   if isinstance(times, Calibration):
-    return _calibrated(times, analytical, file)
+    return _calibrated(times, analytical, file, draw)
+  if draw:
+    raise _refused(
+        path, "a published profile, which does not say how far it is off; only"
+        " assumed, fitted and calibrated costs can be drawn", "backend.draw"
+    )
   if chip.name != CHIP:
     raise _refused(path, f"it is of {CHIP}, not of {chip.name!r}")
   if analytical.dtypes != Dtypes():
@@ -66,14 +75,18 @@ def calibration(path: str, field: str = _FIELD) -> Calibration:
 
 
 def _calibrated(
-    found: Calibration, analytical: AnalyticalCost, file: Path
+    found: Calibration, analytical: AnalyticalCost, file: Path, draw: int
 ) -> ProfiledCost:
   reason = found.mismatch(
       analytical.spec.name, analytical.layout, analytical.dtypes
   )
   if reason is not None:
     raise _refused(str(file), reason)
-  return CalibratedCost(found, analytical, _name(file))
+  try:
+    drawn = found.drawn(draw)
+  except ValueError as error:
+    raise _refused(str(file), str(error), "backend.draw") from error
+  return CalibratedCost(drawn, analytical, _name(file))
 
 
 def _name(file: Path) -> str:

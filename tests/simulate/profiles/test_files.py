@@ -1,5 +1,6 @@
 """Runs priced by a published profile: what is said, and what is refused."""
 
+import dataclasses
 import json
 
 import pytest
@@ -32,6 +33,13 @@ def test_steps_are_the_profiles(path):
   assert told["profile"].startswith("lines.json sha256 ")
   assert (told["steps_measured"], told["steps_extrapolated"]) == (1, 0)
   assert cluster.extrapolated_step_share == 0
+
+
+def test_its_prices_cannot_be_drawn(path):
+  run = run_with(path)
+  backend = dataclasses.replace(run.backend, draw=1)
+  with pytest.raises(ConfigError, match="backend.draw: .*published profile"):
+    cluster_of(dataclasses.replace(run, backend=backend))
 
 
 def test_chunks_beside_decodes_are_told(path):
