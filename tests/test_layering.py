@@ -84,7 +84,9 @@ ALLOWED: dict[str, set[str]] = {
     "passlimits": {*BASE, "buckets", "schedule"},
     "workload": {*BASE, "reads"},
     "metrics": BASE,
-    "report": {*BASE, "metrics", "eventfile", "schedule", "timeline"},
+    "report": {
+        *BASE, "metrics", "diagnose", "eventfile", "schedule", "timeline",
+    },
     "timeline": {*BASE, "schedule"},
     "foreign": {*BASE, "metrics", "eventfile"},
     "published": {*BASE, "metrics"},

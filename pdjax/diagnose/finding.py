@@ -18,6 +18,20 @@ TITLES = {
     CANNOT_TELL: "the data do not decide",
 }
 
+PHASES = {
+    "generator": "the load generator",
+    "prefill_queue": "prefill",
+    "prefill": "prefill",
+    "interference": "prompts beside answers",
+    "transfer": "the hand-off",
+    "decode_memory": "decode, its memory",
+    "decode_bandwidth": "decode",
+    "decode_compute": "decode",
+    "batch_limit": "decode, its batch limit",
+    CANNOT_TELL: "the data do not decide",
+}
+"""What binds, by verdict: which part of a split wants more."""
+
 NO_PROFILER = (
     "MFU, MBU and compute-busy are not a profiler's GPU or SM utilisation, and"
     " no rule on that is applied to them."

@@ -10,14 +10,23 @@ _GOAL = 0.9
 
 
 def on_side(summary: Mapping[str, Any], first: bool) -> bool:
-  """Whether more requests miss a limit on this side than the SLO allows."""
+  """Whether more requests miss a limit on this side than the SLO allows, or a
+  limit on a statistic of the run is missed there."""
   names = ("ttft",) if first else ("tpot", "itl", "ttst")
-  goal = summary.get("slo.attainment") or _GOAL
   return any(
-      value is not None and value < goal
-      for name, value in summary.items()
-      if name.startswith(tuple(f"slo_share[{metric}" for metric in names))
+      metric in term.split()
+      for term in _missed(summary) for metric in names
   )
+
+
+def _missed(summary: Mapping[str, Any]) -> Iterator[str]:
+  """Terms such as `ttft <= 1 s` and `p99 itl <= 0.1 s`."""
+  goal = summary.get("slo.attainment") or _GOAL
+  for name, value in summary.items():
+    kind, _, rest = name.partition("[")
+    short = kind == "slo_share" and value is not None and value < goal
+    if short or (kind == "slo_holds" and value is False):
+      yield rest.removesuffix("]")
 
 
 def words(summary: Mapping[str, Any]) -> str:

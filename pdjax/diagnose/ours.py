@@ -6,13 +6,13 @@ with an SLO, a cause on the side that misses it, and a quarter of that side is
 enough. A run in which little waits is bound by its own steps.
 """
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from pdjax.diagnose import missed
 from pdjax.diagnose.advice import advice
 from pdjax.diagnose.finding import CANNOT_TELL, NO_PROFILER, TITLES, Finding
+from pdjax.diagnose.shares import Shares, shares_of
 from pdjax.digits import plain
 
 _OF_ALL = 0.1
@@ -23,23 +23,6 @@ _LATE = 0.3
 """Share of the mean TTFT that is the generator's lag."""
 _IDLE = 0.3
 """Steps that use less of both compute and bandwidth are bound by neither."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Shares:
-  """Milliseconds of the mean finished request by cause, on two sides."""
-
-  first: dict[str, float]
-  """Until its first token."""
-  later: dict[str, float]
-  """After it."""
-
-  def of(self, cause: str) -> float:
-    return self.first.get(cause, 0.0) + self.later.get(cause, 0.0)
-
-  @property
-  def total(self) -> float:
-    return sum(self.first.values()) + sum(self.later.values())
 
 
 def diagnose(
@@ -90,55 +73,6 @@ _PART_TITLES = {
 }
 
 
-def shares_of(summary: Mapping[str, Any], mean_lag_ms: float) -> Shares:
-  """Of a summary's means, each millisecond in one cause."""
-
-  def mean(part: str) -> float:
-    return summary[f"mean_{part}_ms"] or 0.0
-
-  lag = min(mean_lag_ms, mean("p_queue"))
-  disturbed = min(mean("interference"), mean("decode"))
-  first = {
-      "generator": lag,
-      "prefill_queue": mean("p_queue") - lag,
-      "prefill": mean("prefill"),
-  }
-  first["decode_memory"] = mean("p_place")
-  held = _holds_prefill_workers(summary)
-  for wait, else_by in (
-      ("p_memory", "decode_memory"), ("p_slots", "batch_limit"),
-  ):
-    cause = held or else_by
-    first[cause] = first.get(cause, 0.0) + mean(wait)
-  later = {
-      "transfer": mean("transfer"),
-      "decode_memory": mean("d_memory") + mean("preempted"),
-      "batch_limit": mean("d_slots"),
-      "handover": mean("d_queue"),
-      "interference": disturbed,
-      "decode": mean("decode") - disturbed,
-  }
-  return Shares(first=first, later=later)
-
-
-def _holds_prefill_workers(summary: Mapping[str, Any]) -> str:
-  """What holds the pages and places on prefill workers that prompts wait for.
-
-  They are kept until the hand-off is over: so what delays that most, or else
-  the prompts computed there. Empty where no worker only prefills: then answers
-  hold them.
-  """
-  if "compute_share[P]" not in summary:
-    return ""
-  delays = {
-      "decode_memory": summary["mean_d_memory_ms"] or 0.0,
-      "batch_limit": summary["mean_d_slots_ms"] or 0.0,
-      "transfer": summary["mean_transfer_ms"] or 0.0,
-      "prefill_queue": summary["mean_prefill_ms"] or 0.0,
-  }
-  return max(delays, key=lambda cause: delays[cause])
-
-
 _MEMORY = ("p_memory", "p_place", "d_memory")
 _WAITS = (
     "prefill_queue", "interference", "transfer", "decode_memory", "batch_limit",
@@ -148,26 +82,15 @@ _WAITS = (
 def _verdict(
     summary: Mapping[str, Any], shares: Shares
 ) -> tuple[str, list[str]]:
-  first_ms, later_ms = sum(shares.first.values()), sum(shares.later.values())
+  first_ms = sum(shares.first.values())
   lag = shares.first["generator"]
   if lag > _LATE * first_ms:
     return "generator", [
         f"{_of(lag, first_ms)} until the first token pass before the"
         " request reaches the scheduler"
     ]
-  for words, side, side_ms in (
-      ("until the first token", shares.first, first_ms),
-      ("after the first token", shares.later, later_ms),
-  ):
-    cause = max(_WAITS, key=lambda c, side=side: side.get(c, 0.0))
-    if missed.on_side(summary, side is shares.first) and (
-        side.get(cause, 0.0) >= _OF_SIDE * side_ms > 0
-    ):
-      return cause, [
-          f"the SLO is missed {words}, and {cause} is"
-          f" {_of(side[cause], side_ms)} there",
-          *_support(cause, summary),
-      ]
+  if (found := _by_missed_side(summary, shares)) is not None:
+    return found
   cause = max(_WAITS, key=shares.of)
   if shares.of(cause) >= _OF_ALL * shares.total:
     return cause, [
@@ -176,6 +99,39 @@ def _verdict(
         *_support(cause, summary),
     ]
   return _steps(summary, shares)
+
+
+def _by_missed_side(
+    summary: Mapping[str, Any], shares: Shares
+) -> tuple[str, list[str]] | None:
+  """What holds up the side that misses the SLO: a wait, or, where one side
+  alone misses it, that side's steps. None where that is not told."""
+  sides = [
+      (words, side, sum(side.values()))
+      for words, side in (
+          ("until the first token", shares.first),
+          ("after the first token", shares.later),
+      )
+      if missed.on_side(summary, side is shares.first)
+  ]
+  for words, side, side_ms in sides:
+    cause = max(_WAITS, key=lambda c, side=side: side.get(c, 0.0))
+    if side.get(cause, 0.0) >= _OF_SIDE * side_ms > 0:
+      return cause, [
+          f"the SLO is missed {words}, and {cause} is"
+          f" {_of(side[cause], side_ms)} there",
+          *_support(cause, summary),
+      ]
+  if len(sides) == 1 and sides[0][2] > 0:
+    words, side, side_ms = sides[0]
+    nothing = f"the SLO is missed {words}, and no wait is a quarter of that"
+    if side is shares.first:
+      return "prefill", [
+          nothing,
+          f"{_of(side['prefill'], side_ms)} are prefill steps",
+      ]
+    return _decode_steps(summary, shares, nothing)
+  return None
 
 
 def _of(part_ms: float | None, whole_ms: float | None) -> str:
@@ -231,6 +187,14 @@ def _steps(summary: Mapping[str, Any], shares: Shares) -> tuple[str, list[str]]:
     return "prefill", [
         nothing, f"{_of(prefill, shares.total)} are prefill steps"
     ]
+  return _decode_steps(summary, shares, nothing)
+
+
+def _decode_steps(
+    summary: Mapping[str, Any], shares: Shares, nothing: str
+) -> tuple[str, list[str]]:
+  """What bounds steps of decodes; `nothing`: why no wait is the verdict."""
+  decode = shares.of("decode")
   role = "D" if "mbu[D decode]" in summary else "C"
   busy = summary.get(f"compute_busy[{role} decode]")
   moved = summary.get(f"mbu[{role} decode]")

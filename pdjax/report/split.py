@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pdjax.report.binding import binding, words
 from pdjax.report.capacity import Goodput
 from pdjax.report.chart import Axis, Chart, Line, Panel, array
 from pdjax.report.study import Design, Study
@@ -62,13 +63,22 @@ def chart(study: Study, found: Sequence[Goodput]) -> Chart:
   )
   return dataclasses.replace(
       head, panels=tuple(filter(None, panels)), notes=(
-          "Where P workers are the busier ones, prefill binds; where D workers"
-          " are, decode does. Busy is time in steps; MFU and MBU are of the"
-          " chips' peaks while they are busy: three figures, and none of them"
-          " a profiler's."
+          _bound(study, designs),
+          "Busy is time in steps, and no measure of what binds: a decode worker"
+          " is busy while anyone decodes. MFU and MBU are of the chips' peaks"
+          " while they are busy: three figures, and none of them a profiler's."
           + (" All at the load of each design's goodput."
              if study.under_load else ""),
       ),
+  )
+
+
+def _bound(study: Study, designs: Sequence[Design]) -> str:
+  told = "; ".join(words([(_split(d), binding(d)) for d in designs]))
+  where = ", at the lowest load that misses it" if study.under_load else ""
+  return (
+      f"What binds, by what the SLO misses{where}, as python -m pdjax.diagnose"
+      f" judges it: {told}."
   )
 
 

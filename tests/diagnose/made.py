@@ -104,7 +104,16 @@ def summary_of(run: config.Run, table: RequestTable) -> dict:
 @functools.cache
 def logged(verdict: str, late: bool = False):
   """(config, log) of a case."""
-  run = CASES[verdict]
+  return CASES[verdict], _log(CASES[verdict], late)
+
+
+def simulated(*asked, **said) -> tuple[config.Run, dict]:
+  """(config, summary) of a run like those of `CASES`."""
+  run = _run(*asked, **said)
+  return run, summary_of(run, table_of(_log(run, late=False), run))
+
+
+def _log(run: config.Run, late: bool):
   workload, cluster = build(run.workload), cluster_of(run)
   clients = workload.clients()
   backend = cluster.backend(
@@ -112,4 +121,4 @@ def logged(verdict: str, late: bool = False):
       workload.output_tokens,
   )
   world = world_of(run, cluster.pool_pages)
-  return run, serve(policy_of(run), backend, world)
+  return serve(policy_of(run), backend, world)

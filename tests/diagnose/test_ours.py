@@ -207,3 +207,35 @@ def test_mfu_is_never_read_as_a_profilers_figure():
 
 def test_every_verdict_has_words():
   assert set(TITLES) == set(ADVICE)
+
+
+def test_what_is_missed_on_one_side_is_not_laid_on_the_other():
+  """Prompts wait for a tenth of the time, within their limit; the time per
+  token is missed with hardly a wait: decode steps are too long."""
+  _, summary = served("decode_bandwidth")
+  waits = {
+      "mean_p_queue_ms": 0.2 * summary["mean_decode_ms"],
+      "slo_share[ttft <= 1 s]": 1.0, "slo_share[tpot <= 0.01 s]": 0.5,
+  }
+  found = diagnose("x", summary | waits, 0.0)
+  assert found.verdict == "decode_bandwidth", found.lines()
+  assert "missed after the first token" in found.evidence[0]
+  turned = waits | {
+      "slo_share[ttft <= 1 s]": 0.5, "slo_share[tpot <= 0.01 s]": 1.0,
+      "mean_prefill_ms": summary["mean_decode_ms"],
+  }
+  assert diagnose("x", summary | turned, 0.0).verdict == "prefill"
+
+
+@pytest.mark.parametrize(
+    ("term", "verdict"),
+    [("p99 ttft <= 1 s", "prefill_queue"), ("p99 itl <= 1 s", "interference")],
+)
+def test_limits_on_the_whole_run_have_a_side_too(term, verdict):
+  _, summary = served("interference")
+  waits = {
+      "mean_p_queue_ms": 0.4 * summary["mean_decode_ms"],
+      "mean_interference_ms": 0.3 * summary["mean_decode_ms"],
+      f"slo_holds[{term}]": False,
+  }
+  assert diagnose("x", summary | waits, 0.0).verdict == verdict
