@@ -33,7 +33,7 @@ def undrawn(tree: Mapping[str, Any]) -> dict[str, Any]:
   return found
 
 
-def plain(label: str) -> str:
+def undrawn_label(label: str) -> str:
   """Without the word that tells a draw apart."""
   return " ".join(
       word for word in label.split()

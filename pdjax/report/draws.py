@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from pdjax.digits import plain
 from pdjax.metrics.replications import WANTED as WANTED_SEEDS
 from pdjax.report.bounded import EQUAL, RAISE
 from pdjax.report.capacity import Goodput
@@ -139,8 +140,8 @@ def _of_study(found: OverDraws, study: Study, studies: int) -> str:
       f"{study.runs[0].contract['model']}, {study.runs[0].label}: {found.text}"
   ]
   lines += [
-      f"  {one.name}: goodput a chip {one.goodput[0]:.3g}/s in the median,"
-      f" {one.goodput[1]:.3g} to {one.goodput[2]:.3g}"
+      f"  {one.name}: goodput a chip {plain(one.goodput[0])}/s in the median,"
+      f" {plain(one.goodput[1])} to {plain(one.goodput[2])}"
       for one in found.contenders
   ]
   return "\n".join(lines)

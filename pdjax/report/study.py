@@ -16,7 +16,7 @@ import numpy as np
 from pdjax.metrics import replications
 from pdjax.metrics.intervals import Interval
 from pdjax.report import palette
-from pdjax.report.drawn import draw_of, plain, shown_runs, undrawn
+from pdjax.report.drawn import draw_of, shown_runs, undrawn, undrawn_label
 from pdjax.report.record import Record
 
 _OF_A_LOAD = (
@@ -227,7 +227,7 @@ def _label(runs: Sequence[Record]) -> str:
   first, *others = runs
   words = [
       word
-      for word in plain(first.label).split()
+      for word in undrawn_label(first.label).split()
       if all(word in other.label.split() for other in others)
       and word.partition("=")[0].removeprefix("workload.") not in _DRAWS
   ]
