@@ -63,13 +63,53 @@ def test_padded_passes_have_no_lanes(strategy, unread):
   assert vain({"strategy": strategy} | padded) == unread
 
 
+@pytest.mark.parametrize(
+    ("tree", "reason"),
+    [
+        ({"backend": {"kind": "jax"}}, "jax backend"),
+        ({"backend": {"costs": "mine.json"}}, "calibration"),
+        ({"strategy": {"kind": "lanes"}}, "has no lanes"),
+        ({"strategy": {"kind": "adaptive_chunk"}}, "adaptive_chunk weighs"),
+    ],
+)
+def test_the_reason_told_is_the_one_that_holds(tree, reason):
+  tree = {**tree, "backend": {"padding": "engine", **tree.get("backend", {})}}
+  run = schema.run_from_tree(tree)
+  told = reads.vain(run, ["backend.padding"])["backend.padding"]
+  others = {"jax backend", "calibration", "has no lanes", "weighs"} - {reason}
+  assert reason in told
+  assert not [other for other in others if other in told.replace(reason, "")]
+
+
+@pytest.mark.parametrize(
+    ("shared", "value"),
+    [("cluster.chip", "a10"), ("cluster.kv_tokens", 640),
+     ("strategy.chunk_size", 64), ("strategy.max_num_seqs", 8)],
+)
+def test_what_stands_for_pools_is_read_where_one_says_nothing(shared, value):
+  section, name = shared.split(".")
+  told = {"role": "C", "count": 1, name: value}
+  plain = {"role": "C", "count": 1}
+
+  def tree(*pools):
+    made = {"strategy": {"kind": "chunked"}, "cluster": {"pools": pools}}
+    made[section] = {**made[section], name: value}
+    return made
+
+  assert vain(tree(told, plain)) == set()
+  assert vain(tree(told, told)) == {shared}
+
+
 def test_a_chip_of_ones_own_is_read_by_the_workers_on_it():
   chips = {"a": {"bf16_flops": 1e15}, "b": {"bf16_flops": 1e15}, "c.d": {}}
   one = {"cluster": {"chip": "a", "chips": chips}}
   assert vain(one) == {"cluster.chips.b.bf16_flops"}
   pool = {"role": "C", "count": 1, "chip": "b"}
-  both = {"cluster": {"chip": "a", "chips": chips, "pools": (pool,)}}
+  plain = {"role": "C", "count": 1}
+  both = {"cluster": {"chip": "a", "chips": chips, "pools": (pool, plain)}}
   assert vain(both) == set()
+  alone = {"cluster": {"chip": "a", "chips": chips, "pools": (pool,)}}
+  assert vain(alone) == {"cluster.chip", "cluster.chips.a.bf16_flops"}
   assert reads.unit("cluster.chips.a.bf16_flops") == "cluster.chips.a"
   assert reads.unit("cluster.link.latency_s") == "cluster.link.latency_s"
 

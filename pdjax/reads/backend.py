@@ -10,16 +10,21 @@ RULES = (
         ("backend.draw",), simulated,
         "only costs of the simulator have an uncertainty to draw from",
     ),
+    Rule(("backend.padding",), simulated, "the jax backend pads by itself"),
     Rule(
         ("backend.padding",),
-        lambda run: (
-            simulated(run)
-            and run.backend.costs in config.NAMED_COSTS
-            and config.lanes_of(run.strategy) is None
-            and run.strategy.kind != "adaptive_chunk"
-        ),
-        "only assumed or fitted costs are padded: a calibration is of padded"
-        " passes, our engine has no lanes, and adaptive_chunk weighs the steps"
-        " as they are",
+        lambda run: run.backend.costs in config.NAMED_COSTS,
+        "only assumed or fitted costs are padded: passes of a calibration or a"
+        " profile were measured as their engine padded them",
+    ),
+    Rule(
+        ("backend.padding",),
+        lambda run: config.lanes_of(run.strategy) is None,
+        "our engine, whose padding it would be, has no lanes",
+    ),
+    Rule(
+        ("backend.padding",),
+        lambda run: run.strategy.kind != "adaptive_chunk",
+        "adaptive_chunk weighs steps as they are, without padding",
     ),
 )

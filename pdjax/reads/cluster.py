@@ -1,6 +1,7 @@
 """When the fields of `cluster` are read."""
 
 from pdjax import config
+from pdjax.config import Run
 from pdjax.reads.implied import caches_prefixes
 from pdjax.reads.questions import (
     NO_DEVICES,
@@ -11,7 +12,22 @@ from pdjax.reads.questions import (
 )
 from pdjax.reads.rule import Rule
 
+
+def _shared(section: str, name: str) -> Rule:
+  """A field that stands for pools which do not say their own."""
+
+  def read(run: Run) -> bool:
+    pools = run.cluster.pools
+    return not pools or any(getattr(pool, name) is None for pool in pools)
+
+  return Rule((f"{section}.{name}",), read, f"every pool says its own {name}")
+
+
 RULES = (
+    _shared("cluster", "chip"),
+    _shared("cluster", "kv_tokens"),
+    _shared("strategy", "chunk_size"),
+    _shared("strategy", "max_num_seqs"),
     Rule(
         ("cluster.reserve_pages",),
         lambda run: run.strategy.kind != "vllm_v1",

@@ -53,8 +53,8 @@ def _own_chip(path: str) -> Iterator[Rule]:
   name = unit(path).removeprefix(_OWN_CHIPS)
 
   def runs_on_it(run: Run) -> bool:
-    pools = run.cluster.pools or ()
-    on = {run.cluster.chip, *(pool.chip for pool in pools)}
+    shared = run.cluster.chip
+    on = {pool.chip or shared for pool in run.cluster.pools or ()} or {shared}
     # A name with a dot in it looks like a figure of another.
     return any(f"{chip}.".startswith(f"{name}.") for chip in on)
 
