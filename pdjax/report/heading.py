@@ -1,5 +1,6 @@
 """What the runs of a block have in common, in words."""
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ def heading(
   contract = runs[0].conditions["contract"]
   parts = [
       f"all runs {shared}" if shared else "",
-      f"{contract['model']} {contract['dtype']}",
+      model_words(contract),
       _weights(runs[0]),
       f"{contract['chips']} x {contract['chip'] or 'device'}",
       _workload(runs[0]),
@@ -26,12 +27,41 @@ def heading(
       slo_words(contract["slo"]),
       _anchors(runs),
       _links(runs) if kind == "simulated" else "",
+      prices_words(contract),
       *dict.fromkeys(note for r in runs for note in r.conditions["notes"]),
   ]
   lines = wrapped(f"{kind.upper()}  {'; '.join(filter(None, parts))}")
   if fields := unequal(runs):
     lines += wrapped(f"NOT COMPARABLE  runs differ in {', '.join(fields)}")
   return "\n".join(lines)
+
+
+def model_words(contract: Mapping[str, Any]) -> str:
+  """The model and its formats, those said beside `model.dtype` too."""
+  formats = [
+      f"{what} {kept}"
+      for field, what in _FORMATS.items()
+      if (kept := contract.get(field)) and kept != contract["dtype"]
+  ]
+  others = f" ({', '.join(formats)})" if formats else ""
+  return f"{contract['model']} {contract['dtype']}{others}"
+
+
+_FORMATS = {
+    "weight_dtype": "weights", "product_dtype": "products", "kv_dtype": "KV",
+}
+
+
+def prices_words(contract: Mapping[str, Any]) -> str:
+  """What simulated prices rest on; nothing of a measured run.
+
+  A file's hash is in the conditions.
+  """
+  profile = contract.get("cost_profile")
+  return f"prices {re.sub(_HASH, '', profile)}" if profile else ""
+
+
+_HASH = r" sha256 [0-9a-f]{64}"
 
 
 def workload_words(conditions: Mapping[str, Any]) -> str:

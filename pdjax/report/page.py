@@ -12,7 +12,7 @@ from pdjax.metrics.provenance import repeat_command
 from pdjax.report import drawn, marks, runtable, slolines, svg
 from pdjax.report.chart import Chart, Panel
 from pdjax.report.figures import Figures
-from pdjax.report.heading import workload_words
+from pdjax.report.heading import model_words, prices_words, workload_words
 from pdjax.report.palette import COLOURS, DARK
 from pdjax.report.record import Failed, Record
 from pdjax.report.searched import Search
@@ -68,6 +68,7 @@ def html_of(report: Report) -> str:
   environment.filters |= {
       "svg": _svg, "sample": _sample, "slo": slolines.sentence,
       "tabs": _tabs, "workload": workload_words, "anchor": anchor,
+      "model": model_words, "prices": prices_words,
       "figure_word": runtable.word, "plain": plain,
   }
   return environment.get_template("page.html").render(

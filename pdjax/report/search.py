@@ -8,7 +8,12 @@ from typing import Any
 
 from pdjax.digits import plain
 from pdjax.report import labels
-from pdjax.report.heading import slo_words, wrapped
+from pdjax.report.heading import (
+    model_words,
+    prices_words,
+    slo_words,
+    wrapped,
+)
 
 Rival = Mapping[str, Any]
 
@@ -48,10 +53,11 @@ def _heading(found: Mapping[str, Any]) -> str:
   if contract:
     window = contract["window"]
     words += [
-        f"{contract['model']} {contract['dtype']} on {contract['chip']}",
+        f"{model_words(contract)} on {contract['chip']}",
         f"{contract['workload']['kind']} {contract['arrival']},"
         f" {window['duration_s']:g} s after {window['warmup_s']:g} s",
         slo_words(contract["slo"]),
+        *filter(None, [prices_words(contract)]),
     ]
   seeds = len(settings["seeds"])
   words.append(

@@ -190,8 +190,7 @@ def _reservations(
       for one in passed(study, best)
   ]
   if best[0].kept and (missed := [g for g in best if not g.kept]):
-    names = ", ".join(one.design.strategy for one in missed)
-    told.append(f"no design kept the SLO of {names}")
+    told += [f"{one.design.strategy}: no design kept the SLO" for one in missed]
   doubted = [g.design.label for g in best if g.at.doubtful]
   if doubted:
     told.append(f"rests on flagged runs of {', '.join(doubted)}")

@@ -88,6 +88,7 @@ class Cluster:
         f"{made['kind']}: {made.get('accuracy') or made.get('profile')}"
         for made in self.provenance
     }
+    told = {words.replace("fitted: fitted", "fitted") for words in told}
     draw = [f"draw {self.draw} of them"] if self.draw else []
     return "; ".join([*sorted(told), *draw])
 

@@ -30,7 +30,9 @@ from pdjax.simulate.scalars import Scalars
 from pdjax.simulate.stepwork import step_work
 from pdjax.simulate.work import Operators, Work
 
-UNCALIBRATED = "uncalibrated, +-20 % on compute, bandwidth and overhead"
+UNCALIBRATED = (
+    "scalars assumed, uncalibrated, +-20 % on compute, bandwidth and overhead"
+)
 
 
 class AnalyticalCost:
@@ -98,7 +100,7 @@ class AnalyticalCost:
   def provenance(self) -> dict[str, str | float | int]:
     """What these prices rest on; JSON-able."""
     return {
-        "kind": "calibrated" if self._calibrated else "analytical",
+        "kind": "fitted" if self._calibrated else "analytical",
         "accuracy": self._calibrated or UNCALIBRATED,
         "model": self.spec.name,
         "chip": self.chip.name,

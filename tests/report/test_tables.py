@@ -11,6 +11,7 @@ from pdjax.metrics.summary import summarize
 from pdjax.report.groups import ReportedRun
 from pdjax.report.heading import WIDTH
 from pdjax.report.tables import comparison, latency_table
+from pdjax.simulate.cluster import cluster_of
 from tests.metrics.scripted import hand_made
 
 RUN = config.Run(
@@ -37,6 +38,39 @@ def test_first_line_says_kind_and_conditions():
   for part in ("5 requests", "poisson 4/s", "ttft <= 0.4 s", "share 2 cores"):
     assert part in heading
   assert "NOT COMPARABLE" not in heading
+
+
+def _heading(**contract) -> str:
+  run = _reported("a")
+  told = run.conditions | {"contract": run.conditions["contract"] | contract}
+  text = comparison([dataclasses.replace(run, conditions=told)])
+  return " ".join(text.partition("\n\n")[0].split())
+
+
+def test_formats_that_are_not_the_models_are_in_the_heading():
+  assert "llama-3-8b bfloat16;" in _heading(weight_dtype="bfloat16")
+  assert "llama-3-8b bfloat16 (weights int4, products int8, KV fp8);" in (
+      _heading(weight_dtype="int4", product_dtype="int8", kv_dtype="fp8")
+  )
+
+
+def test_what_prices_rest_on_is_in_the_heading():
+  assert "prices" not in _heading()
+  profile = f"published profile: fits.json sha256 {'0a' * 32}; draw 3 of them"
+  assert "; prices published profile: fits.json; draw 3 of them;" in (
+      _heading(cost_profile=profile)
+  )
+
+
+@pytest.mark.parametrize("backend, words", [
+    ({}, "prices analytical: scalars assumed, uncalibrated, +-20 %"),
+    ({"costs": "fitted"}, "prices fitted to published times of H100 and H800"),
+    ({"draw": 3}, "draw 3 of them"),
+])
+def test_prices_of_a_cluster_in_words(backend, words):
+  run = dataclasses.replace(RUN, backend=config.Backend(**backend))
+  profile = cluster_of(run).profile
+  assert words in _heading(cost_profile=profile)
 
 
 def test_kinds_get_blocks_of_their_own():

@@ -184,7 +184,7 @@ def test_a_design_that_keeps_the_slo_comes_before_one_that_serves_more():
   assert "2C has more good requests per chip (4.4/s), but missed the SLO" in (
       told.reservations
   )
-  assert "no design kept the SLO of chunked" in told.reservations
+  assert "chunked: no design kept the SLO" in told.reservations
   none = verdict(*seeds("chunked", 0.8, 4.4), *seeds("disaggregated", 0.7, 4))
   assert none.headline == (
       "No strategy kept the SLO at this load; 2C has the most good requests"

@@ -112,12 +112,16 @@ def _read(
       if calibrated.is_calibration(tree):
         what = "a damaged calibration"
         return calibrated.read(tree)
-      return dict(distserve.read(path))
-    return dict(splitwise.tables(path))
+      found: dict[tuple[str, int], StepTimes] = dict(distserve.read(path))
+    else:
+      found = dict(splitwise.tables(path))
   except _DAMAGE as error:
     raise _refused(
         str(path), f"{what}: {type(error).__name__}: {error}", field
     ) from error
+  if not found:
+    raise _refused(str(path), what, field)
+  return found
 
 
 def _refused(path: str, reason: str, field: str = _FIELD) -> ConfigError:

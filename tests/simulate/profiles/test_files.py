@@ -75,6 +75,8 @@ def test_a_misspelt_name_is_no_file():
         (None, "no such file"),
         ("{", "nor a profile of DistServe"),
         ('{"a": 3}', "nor a profile of DistServe"),
+        ("{}", "nor a profile of DistServe"),
+        ('{"a": {}}', "nor a profile of DistServe"),
         ("a,b\n1,2\n", "nor a profile of DistServe"),
         ("", "nor a profile of DistServe"),
     ],
