@@ -351,12 +351,12 @@ def _pool_pages(
 ) -> int:
   """Whole pages of what the config says, or else what the memory leaves.
 
-  A calibration's device is another one than the chip that is named beside it:
-  what is said of its memory is taken as it is.
+  Where a calibration's device is not the chip that is named beside it, what is
+  said of its memory is taken as it is.
   """
   page_tokens, tokens = run.cluster.page_tokens, pool.kv_tokens
-  engines_kv = engines_kv or isinstance(cost, CalibratedCost)
-  if tokens is not None and engines_kv:
+  unknown = isinstance(cost, CalibratedCost) and cost.elsewhere
+  if tokens is not None and (engines_kv or unknown):
     return tokens // page_tokens
   room = (
       footprint(run, pool, cost.spec, cost.dtypes),

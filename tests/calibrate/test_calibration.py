@@ -221,6 +221,36 @@ def test_calibrated_workers_are_joined_as_they_were_measured(file):
   assert cluster_of(run).links  # nothing moves
 
 
+def test_pages_that_move_need_a_link_where_none_was_measured(file):
+  file.write_text(json.dumps(made() | {"link": None}))
+  run = float32_run(str(file))
+  run = dataclasses.replace(
+      run, strategy=dataclasses.replace(run.strategy, kind="disaggregated"),
+      cluster=dataclasses.replace(run.cluster, split="1P1D"),
+  )
+  with pytest.raises(ConfigError, match="link.bandwidth_bytes_per_s: say it"):
+    cluster_of(run)
+
+
+@pytest.mark.parametrize("device, fits", [
+    ("cpu", True), ("NVIDIA H100 80GB HBM3", False),
+])
+def test_kv_tokens_have_to_fit_where_the_chip_is_the_device(
+    file, device, fits
+):
+  file.write_text(json.dumps(made(made_by=MADE_BY | {"device": device})))
+  run = float32_run(str(file))
+  tokens = 10**9
+  run = dataclasses.replace(
+      run, cluster=dataclasses.replace(run.cluster, kv_tokens=tokens)
+  )
+  if fits:
+    assert cluster_of(run).pool_pages == (tokens // 16,)
+  else:
+    with pytest.raises(ConfigError, match="cluster.kv_tokens: each chip needs"):
+      cluster_of(run)
+
+
 def test_a_calibration_needs_no_figure_of_the_chip_but_its_memory(file):
   with pytest.raises(ConfigError, match="float32_flops of chip 'h100"):
     cluster_of(float32_run("analytical"))

@@ -128,6 +128,12 @@ class CalibratedCost(ProfiledCost):
     return self._calibration.device
 
   @property
+  def elsewhere(self) -> bool:
+    """Whether, for all that is known, it was not measured on the chip that the
+    config names."""
+    return of_device(self.device or "") != self.analytical.chip
+
+  @property
   def link(self) -> Link | None:
     """Between its workers, as measured; None: it saw no hand-off."""
     return self._calibration.link
