@@ -4,6 +4,7 @@ import dataclasses
 import os
 import signal
 import sys
+import tempfile
 import time
 
 import pytest
@@ -165,6 +166,8 @@ def test_a_measured_cell_gets_its_devices_and_a_process_of_its_own(
     launched, tmp_path, cell, monkeypatch
 ):
   monkeypatch.setenv("XLA_FLAGS", "--xla_foo=1")
+  # Another command that measures just now is said to be waited for.
+  monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
   outcomes, told = launched(cells_of(cell, [MEASURED] * 2), "tells_devices")
   assert [outcome.message for outcome in outcomes] == ["", ""]
   assert [text for _, text in told] == 2 * [
