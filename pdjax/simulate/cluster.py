@@ -400,7 +400,7 @@ def _link(run: Run, pool: Pool, cost: Cost) -> Link:
   bandwidth = link.bandwidth_bytes_per_s
   if bandwidth is None and isinstance(cost, CalibratedCost) and cost.link:
     return cost.link
-  if bandwidth is None and _moves_pages(run):
+  if bandwidth is None:
     every = sum(other.layout.chips for other in workers)
     alike = len({other.chip for other in workers}) == 1
     try:
@@ -408,12 +408,15 @@ def _link(run: Run, pool: Pool, cost: Cost) -> Link:
           cost.chip, pool.layout.chips, every, alike, cost.scalars
       )
     except MissingFigure as error:
-      if isinstance(cost, CalibratedCost):
+      if not _moves_pages(run):
+        bandwidth = _UNUSED
+      elif isinstance(cost, CalibratedCost):
         raise ConfigError([_NO_HAND_OFF]) from error
-      raise MissingFigure(error.figure, (
-          f"{error.errors[0]}, or say cluster.link.bandwidth_bytes_per_s"
-      )) from error
-  return Link(round(bandwidth or _UNUSED), ps_of(link.latency_s))
+      else:
+        raise MissingFigure(error.figure, (
+            f"{error.errors[0]}, or say cluster.link.bandwidth_bytes_per_s"
+        )) from error
+  return Link(round(bandwidth), ps_of(link.latency_s))
 
 
 _NO_HAND_OFF = (
