@@ -14,28 +14,29 @@ import numpy as np
 
 from pdjax.digits import plain
 from pdjax.metrics.replications import WANTED as WANTED_SEEDS
-from pdjax.report.bounded import EQUAL, RAISE
+from pdjax.report.bounded import RAISE
 from pdjax.report.capacity import Goodput
+from pdjax.report.drawcells import (
+  BOUNDED,
+  MISSED,
+  TIED,
+  UNTOLD,
+  Cell,
+  cell_of,
+  key_of,
+  name_of,
+  several_of,
+  studies_by_key,
+)
 from pdjax.report.drawn import draw_of
 from pdjax.report.groups import ReportedRun
 from pdjax.report.record import Record
-from pdjax.report.study import Design, Study, designs_of, studies_of
-from pdjax.report.ties import (
-  contenders,
-  equals,
-  passed,
-  unbeaten,
-)
+from pdjax.report.study import Study, designs_of, studies_of
+from pdjax.report.ties import contenders
 
-_Key = tuple[int, int]
-"""A draw and a seed."""
 WANTED = 20
 """Draws that a verdict needs."""
 DECIDED = 0.95
-TIED = f"equal to within {EQUAL:.1%}"
-UNTOLD = "not told apart by the rates tried"
-BOUNDED = "bounded by the load"
-MISSED = "no design kept the SLO"
 _MEANS = {
     TIED: f"they are {TIED} at this fidelity: no winner",
     UNTOLD: "the rates tried are too far apart to decide",
@@ -83,26 +84,15 @@ class OverDraws:
     return "; ".join((self.headline, *self.caveats, *few))
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class _Cell:
-  """One draw of the costs and one seed."""
-
-  best: tuple[Goodput, ...]
-  outcome: str
-  """The name of who wins, or a key of `_MEANS`."""
-  passed: bool
-  """Whether another has more good requests than the winner, but misses."""
-
-
 def draws_of(study: Study) -> OverDraws | None:
   """None without several draws of several designs that can be judged."""
   everyone = designs_of(study.drawn)
   if len(everyone) < 2:
     return None
-  asked = sorted({_key(run) for run in study.drawn})
-  several = _several(everyone)
+  asked = sorted({key_of(run) for run in study.drawn})
+  several = several_of(everyone)
   judged = {
-      key: _cell(one, several) for key, one in _studies(everyone, asked)
+      key: cell_of(one, several) for key, one in studies_by_key(everyone, asked)
       if len(contenders(one)) > 1
   }
   draws, seeds = ({key[at] for key in judged} for at in (0, 1))
@@ -147,71 +137,13 @@ def _of_study(found: OverDraws, study: Study, studies: int) -> str:
   return "\n".join(lines)
 
 
-def _key(run: Record) -> _Key:
-  return draw_of(run), run.tree()["workload"].get("seed", 0)
-
-
-def _studies(
-    designs: Sequence[Design], keys: Sequence[_Key]
-) -> Iterator[tuple[_Key, Study]]:
-  """One of each draw and seed that has all designs under all loads."""
-  found = [[_restricted(each, key) for each in designs] for key in keys]
-  sizes = [sum(len(each.points) for each in one) for one in found]
-  for key, one, size in zip(keys, found, sizes, strict=True):
-    if size == max(sizes):
-      yield key, Study(designs=tuple(one))
-
-
-def _restricted(design: Design, key: _Key) -> Design:
-  points = [
-      dataclasses.replace(point, runs=runs)
-      for point in design.points
-      if (runs := tuple(run for run in point.runs if _key(run) == key))
-  ]
-  return dataclasses.replace(design, points=tuple(points))
-
-
-def _several(designs: Sequence[Design]) -> frozenset[str]:
-  """Strategies of which the best design counts, and not one that it names."""
-  each = Counter(design.strategy for design in designs)
-  return frozenset(
-      strategy for strategy, count in each.items()
-      if count > 1 and len(each) > 1
-  )
-
-
-def _name(found: Goodput, several: frozenset[str]) -> str:
-  own = found.design
-  return own.strategy if own.strategy in several else own.label
-
-
-def _cell(study: Study, several: frozenset[str]) -> _Cell:
-  best = contenders(study)
-  return _Cell(
-      best=tuple(best), outcome=_outcome(study, best, several),
-      passed=bool(passed(study, best)),
-  )
-
-
-def _outcome(
-    study: Study, best: Sequence[Goodput], several: frozenset[str]
-) -> str:
-  if not best[0].kept or not best[0].value:
-    return MISSED
-  if unbeaten(study, best):
-    return BOUNDED
-  if equals(study, best):
-    return UNTOLD if study.under_load else TIED
-  return _name(best[0], several)
-
-
 def _contenders(
-    cells: Sequence[_Cell], outcomes: Counter[str], several: frozenset[str]
+    cells: Sequence[Cell], outcomes: Counter[str], several: frozenset[str]
 ) -> tuple[Contender, ...]:
   values: dict[str, list[Goodput]] = {}
   for cell in cells:
     for one in cell.best:
-      values.setdefault(_name(one, several), []).append(one)
+      values.setdefault(name_of(one, several), []).append(one)
   return tuple(sorted((
       Contender(
           name=name, wins=outcomes[name],
@@ -261,7 +193,7 @@ def _decided(found: OverDraws, outcomes: Counter[str]) -> str:
 
 
 def _caveats(
-    found: OverDraws, cells: Sequence[_Cell], asked: int
+    found: OverDraws, cells: Sequence[Cell], asked: int
 ) -> Iterator[str]:
   if missing := asked - found.cells:
     yield f"{missing} of {asked} left out: a design is missing there"

@@ -15,6 +15,7 @@ from typing import Any
 from pdjax.digits import plain
 from pdjax.metrics.breakdown import PARTS
 from pdjax.metrics.percentiles import needed
+from pdjax.metrics.trust import trust
 from pdjax.report import labels
 from pdjax.report.drawn import shown_runs, shown_words
 from pdjax.report.draws import over_draws
@@ -99,6 +100,7 @@ def comparison(runs: Sequence[ReportedRun]) -> str:
         " compared across blocks"
     )))
   if replicated := over_seeds(runs):
+    replicated += "" if drawn else _trusted(runs)
     blocks.append("\n".join(
         line for text in replicated.splitlines() for line in wrapped(text)
     ))
@@ -109,6 +111,15 @@ def comparison(runs: Sequence[ReportedRun]) -> str:
         line for text in drawn.splitlines() for line in wrapped(text)
     ))
   return "\n\n".join(blocks)
+
+
+def _trusted(runs: Sequence[ReportedRun]) -> str:
+  """How far ratios of simulated runs can be trusted; a line, or nothing."""
+  each = {
+      trust(run.summary["kind"], run.conditions["contract"].get("cost_profile"))
+      for run in runs
+  }
+  return "".join(f"\n{line}" for line in sorted(each - {""}))
 
 
 def latency_table(runs: Sequence[ReportedRun]) -> str:

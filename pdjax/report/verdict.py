@@ -8,12 +8,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from pdjax.digits import plain
 from pdjax.metrics import ratios
-from pdjax.metrics.anchors import ANCHORS
-from pdjax.metrics.conditions import flips
-from pdjax.metrics.replications import WANTED
-from pdjax.metrics.trust import trust
 from pdjax.report.bounded import EQUAL
 from pdjax.report.capacity import (
   GOODPUT,
@@ -21,10 +16,12 @@ from pdjax.report.capacity import (
   best_of_strategies,
 )
 from pdjax.report.draws import OverDraws, draws_of
+from pdjax.report.reservations import reservations
 from pdjax.report.study import Design, Study
 from pdjax.report.ties import (
   bounded_words,
   close,
+  contenders,
   equals,
   passed,
   unbeaten,
@@ -69,7 +66,7 @@ def verdict_of(study: Study) -> Verdict | None:
       found=tuple(best), ratio=ratio,
       decided=clear and not equals(study, best) and not passed(study, best),
       headline=_headline(study, best, said),
-      reservations=tuple(_reservations(study, best, said)),
+      reservations=tuple(reservations(study, best)),
       searched=study.under_load,
   )
   over = draws_of(study)
@@ -160,12 +157,25 @@ def _headline(study: Study, best: Sequence[Goodput], said: str) -> str:
         f"{_MISSED} {first.design.label} has the most good requests per chip."
     )
   if len(best) == 1:
-    designs = f" of {len(study.designs)} designs" * (len(study.designs) > 1)
-    return f"{first.design.label}, best{designs}: no other strategy was judged."
+    return _one_strategy(study, first)
   words = f"{first.design.label} has the highest goodput per chip"
   if passed(study, best):
     words += " of the designs that kept the SLO"
   return f"{words}, but: {said}." if said else f"{words}."
+
+
+def _one_strategy(study: Study, first: Goodput) -> str:
+  designs, alone = contenders(study), "no other strategy was judged"
+  if alike := equals(study, designs):
+    why = bounded_words(study, designs) if unbeaten(study, designs) else alone
+    return _equal(first, alike, why)
+  if unbeaten(study, designs):
+    return (
+        f"Nothing is decided among {len(designs)} designs:"
+        f" {bounded_words(study, designs)}; {alone}."
+    )
+  several = f" of {len(designs)} designs" * (len(designs) > 1)
+  return f"{first.design.label}, best{several}: {alone}."
 
 
 def _equal(first: Goodput, alike: Sequence[Goodput], said: str) -> str:
@@ -175,70 +185,3 @@ def _equal(first: Goodput, alike: Sequence[Goodput], said: str) -> str:
   why = f" ({said})" if said else ""
   told = f"{names} are equal in goodput per chip, {how}{why}."
   return told if first.kept else f"{_MISSED} {told}"
-
-
-def _reservations(
-    study: Study, best: Sequence[Goodput], said: str
-) -> list[str]:
-  told = [
-      f"{note} ({', '.join(g.design.label for g in best if g.note == note)})"
-      for note in dict.fromkeys(g.note for g in best if g.note)
-  ]
-  told += [
-      f"{one.design.label} has more good requests per chip"
-      f" ({plain(one.value)}/s), but missed the SLO"
-      for one in passed(study, best)
-  ]
-  if best[0].kept and (missed := [g for g in best if not g.kept]):
-    told += [f"{one.design.strategy}: no design kept the SLO" for one in missed]
-  doubted = [g.design.label for g in best if g.at.doubtful]
-  if doubted:
-    told.append(f"rests on flagged runs of {', '.join(doubted)}")
-  seeds = min(len(each.at.runs) for each in best)
-  if 1 < seeds < WANTED:
-    told.append(f"{seeds} seeds; {WANTED} are wanted for a claim")
-  told += _flips(study, best)
-  if not draws_of(study):
-    profile = study.runs[0].contract.get("cost_profile")
-    told += filter(None, [trust(study.kind, profile)])
-  untuned = _sole_designs(study)
-  if untuned:
-    told.append(f"one design only of {', '.join(untuned)}: not tuned")
-  return told
-
-
-def _flips(study: Study, best: Sequence[Goodput]) -> list[str]:
-  """Anchors of the first token under which another strategy is the best."""
-  if not study.under_load:
-    return _flips_at_one_load(best)
-  told = []
-  for anchor in ANCHORS:
-    other = best_of_strategies(study, anchor)
-    if other and other[0].design.strategy != best[0].design.strategy and (
-        other[0].value > 0
-    ):
-      told.append(
-          f"with the first token out at {anchor}, {other[0].design.label} is"
-          " the best: the verdict flips"
-      )
-  return told
-
-
-def _flips_at_one_load(best: Sequence[Goodput]) -> list[str]:
-  told = []
-  for rival in best[1:]:
-    ours, theirs = best[0].at.runs[0].summary, rival.at.runs[0].summary
-    if anchors := flips(ours, theirs, "slo_attainment"):
-      told.append(
-          f"attainment against {rival.design.label} is in another order with"
-          f" the first token out at {', '.join(anchors)}: the verdict flips"
-      )
-  return told
-
-
-def _sole_designs(study: Study) -> list[str]:
-  strategies = [design.strategy for design in study.designs]
-  several = {s for s in strategies if strategies.count(s) > 1}
-  if not several:
-    return []
-  return sorted(set(strategies) - several)

@@ -30,6 +30,7 @@ def test_seeds_are_one_block_of_means():
           if line.startswith(("a ", "b "))]
   assert [row[:2] for row in rows[:2]] == [["a", "200"], ["b", "200"]]
   assert "5 requests" in text and "Over seeds" in text
+  assert "one set of costs: 20 draws" in text
 
 
 def test_a_sentence_says_of_how_many_seeds_it_holds():

@@ -136,6 +136,26 @@ def test_where_both_serve_all_the_load_bounds_both():
   assert "equal in goodput per chip, to within 0.5% (all serve" in near.headline
 
 
+def test_designs_of_one_strategy_are_told_by_the_same_rule():
+  def told(*shares):
+    runs = [
+        dataclasses.replace(each, label=f"d{n}", config={
+            **each.config, "cluster": {"split": n},
+        })
+        for n, share in enumerate(shares)
+        for each in [run("chunked", 10, share, goodput=5.0 + n / 10,
+                         offered_rate=10)]
+    ]
+    return verdict(*runs).headline
+
+  assert told(1.0, 1.0, 0.5).startswith(
+      "Nothing is decided among 3 designs: d1 and d0 serve all"
+  )
+  assert told(0.97, 0.97) == (
+      "d1, best of 2 designs: no other strategy was judged."
+  )
+
+
 def test_of_one_set_of_costs_the_verdict_says_so():
   def told(profile, kind="simulated"):
     return " ".join(verdict(*(
