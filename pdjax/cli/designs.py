@@ -138,3 +138,9 @@ def mistakes(search: Search, cells: Sequence[Cell]) -> Iterator[str]:
       )
   if any(cell.run.slo != cells[0].run.slo for cell in cells):
     yield "slo: designs have different ones; a search compares under one"
+  if len({cell.run.backend.draw for cell in cells}) > 1:
+    yield (
+        "backend.draw: designs have different ones; a draw of the costs is no"
+        " design, and a search would take the luckiest: search under one"
+        " (--config.backend.draw=1 --output_dir=DIR), then under others"
+    )

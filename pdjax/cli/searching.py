@@ -161,14 +161,17 @@ def _record(part: Part, served: _Served, ended: Ended) -> dict[str, Any]:
   ]
   verdict = None if differ else ended.verdict
   kind = "measured" if _measured(part) else "simulated"
-  fidelity = trust(kind, contracts[0].get("cost_profile")) if contracts else ""
+  profile = contracts[0].get("cost_profile") if contracts else None
   return {
       "name": part.name,
       "kind": kind,
       "contract": contracts[0] if contracts else None,
       "settings": recorder.settings(budget),
       "rivals": rivals,
-      "verdict": verdict_words(verdict, fidelity) if verdict else None,
+      "verdict": (
+          verdict_words(verdict, trust(kind, profile, searched=True))
+          if verdict else None
+      ),
       "no_verdict": (
           f"contracts differ in {', '.join(differ)}" if differ else None
       ),

@@ -6,6 +6,7 @@ from pdjax.compare.quotient import Quotient
 from pdjax.compare.replicas import EqualTotals, Filled
 from pdjax.compare.rival import Rival
 from pdjax.compare.verdict import Verdict, slo_flips
+from pdjax.report.draws import over_draws
 
 
 def record(found: Verdict) -> dict[str, Any]:
@@ -29,6 +30,7 @@ def record(found: Verdict) -> dict[str, Any]:
       "flips": found.flips,
       "slo_flips": {"a": slo_flips(found.a), "b": slo_flips(found.b)},
       "equal_totals": _totals(found.totals),
+      "over_draws": over_draws(found.drawn).splitlines(),
   }
 
 

@@ -49,12 +49,12 @@ def _bounded(found: Verdict) -> Iterator[str]:
 
 def _over_draws(found: Verdict) -> Iterator[str]:
   """All above is of one draw of the costs; who is first over all of them."""
-  drawn = [*found.a.drawn, *found.b.drawn]
-  if not drawn:
+  if not found.drawn:
     return
   shown = [*found.a.runs.values(), *found.b.runs.values()]
-  others = [run for run in drawn if not any(run is one for one in shown)]
-  for text in (shown_words([*shown, *others]), *over_draws(drawn).splitlines()):
+  others = [run for run in found.drawn if not any(run is x for x in shown)]
+  texts = over_draws(found.drawn).splitlines()
+  for text in (shown_words([*shown, *others]), *texts):
     yield from wrapped(text)
 
 

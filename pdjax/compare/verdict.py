@@ -9,6 +9,7 @@ from pdjax.compare.quotient import Better, Quotient, quotient
 from pdjax.compare.replicas import EqualTotals, equal_totals
 from pdjax.compare.rival import Rival
 from pdjax.metrics.anchors import ANCHORS
+from pdjax.report.groups import ReportedRun
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,11 @@ class Verdict:
     if self.a.claim or self.b.claim:
       return []
     return sorted(self.a.runs.keys() & self.b.runs.keys())
+
+  @property
+  def drawn(self) -> list[ReportedRun]:
+    """All runs of both under drawn costs."""
+    return [*self.a.drawn, *self.b.drawn]
 
   @property
   def empty(self) -> bool:

@@ -19,6 +19,10 @@ def results(tmp_path_factory):
   runs = {
       "x": [run_of(s, n) for s in ("2C", "1P1D", "2P2D") for n in seeds],
       "slo": [run_of("2C", n, slo={"ttft_s": 2.0}) for n in seeds],
+      "draws": [
+          run_of(s, 0, backend={"draw": draw})
+          for s in ("2C", "1P1D") for draw in (1, 2, 3)
+      ],
       "handed": [run_of("1P1D", n, **handed) for n in seeds],
   }
   return {name: experiment(folder / name, each) for name, each in runs.items()}
@@ -104,6 +108,22 @@ def test_one_folder_compares_its_designs_with_the_first(results, told):
   one = found[0]["ratios"]["mean_tpot_ms"]
   assert one["ratio"] == pytest.approx(one["b"] / one["a"])
   assert one["low"] <= one["ratio"] <= one["high"]
+
+
+def test_draws_of_the_costs_are_one_design(results, told):
+  status, out, _ = told(results["draws"])
+  assert status == 0 and out.count("\nB  ") == 1
+  flat = " ".join(out.split())
+  assert "The costs were drawn 3 times" in flat and "Shown: draw 1;" in flat
+  assert "Over 3 draws of the costs, highest goodput a chip:" in flat
+  status, out, _ = told(results["draws"], "--json")
+  (pair,) = json.loads(out)
+  assert pair["over_draws"][0].startswith("Over 3 draws of the costs")
+  status, out, _ = told(
+      results["x"], results["x"], only("a", "2C"), only("b", "1P1D"), "--json"
+  )
+  (pair,) = json.loads(out)
+  assert pair["over_draws"] == []
 
 
 def test_several_designs_meet_by_contract(results, told):

@@ -161,6 +161,14 @@ def test_columns_of_the_table_stay_apart(searched):
   assert "searched to 50 %" in text and " of 1 run\n" in text
 
 
+def test_how_far_its_costs_can_be_trusted_is_said(searched):
+  one = found(searched)
+  told = "one set of costs: searching again under other draws"
+  assert one["verdict"]["fidelity"].startswith(told)
+  assert told in " ".join(table(one).split())
+  assert told in (searched / "results/x/report.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [
@@ -188,6 +196,10 @@ def test_columns_of_the_table_stay_apart(searched):
          "sweep.seeds: a search needs 2 seeds at least; 8 for a claim"),
         (('(0, 1, 2, 3)', '(0, 1, 1)'),
          "sweep.seeds: a seed is there twice; equal runs are no replications"),
+        (('"chunk_size": (', '"max_num_seqs": (8,)}, "backend": {"draw": ('),
+         "backend.draw: designs have different ones; a draw of the costs is no"
+         " design, and a search would take the luckiest: search under one"
+         " (--config.backend.draw=1 --output_dir=DIR), then under others"),
         (('"tolerance": 0.5', '"tolerance": 0.0'),
          "sweep.search.tolerance: must be from 0.001 to 1, got 0.0"),
         (('"tolerance": 0.5', '"tolerance": "x"'),
