@@ -125,7 +125,7 @@ def _of_folder(path: Path, name: str) -> list[Design]:
 
 def _all_of(name: str) -> list[Design]:
   """Of an experiment's runs; damaged ones are named and left out."""
-  from pdjax.report.designs import designs_of, label_of
+  from pdjax.report.drawn import by_design
   from pdjax.results.found import results_in
 
   found, left_out = results_in(name)
@@ -135,10 +135,15 @@ def _all_of(name: str) -> list[Design]:
       findings[id(one)] = _ours(one.folder)
     except ConfigError as error:
       left_out += error.errors
-  designs = []
-  for each in designs_of([one for one in found if id(one) in findings]):
-    told = tuple(findings[id(one)] for one in each.values())
-    designs.append(Design(label=label_of(each), findings=told))
+  designs = [
+      Design(
+          label=label, findings=tuple(findings[id(one)] for one in runs),
+          several="runs" if drawn else "seeds",
+      )
+      for label, runs, drawn in by_design(
+          [one for one in found if id(one) in findings]
+      )
+  ]
   if not designs:
     raise ConfigError(left_out)
   for line in left_out:

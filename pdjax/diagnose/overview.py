@@ -10,10 +10,13 @@ from pdjax.diagnose.finding import TITLES, Finding
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Design:
-  """Runs that differ in their seed alone, or one run, or another tool's."""
+  """Runs that differ in their seed, or the draw of their costs, alone, or one
+  run, or another tool's."""
 
   label: str
   findings: tuple[Finding, ...]
+  several: str = "seeds"
+  """What the findings are of: `seeds`, or `runs` where costs were drawn."""
 
   @property
   def verdict(self) -> str:
@@ -35,16 +38,17 @@ class Design:
 def lines(designs: Sequence[Design]) -> Iterator[str]:
   """A line a design: verdict, its share of the time, seeds that agree."""
   width = max(len(each.label) for each in designs)
-  seeds = any(len(each.findings) > 1 for each in designs)
+  several = [each.several for each in designs if len(each.findings) > 1]
+  what = "runs" if "runs" in several else "seeds" if several else ""
   for each in designs:
     count = f"{len(each.agreed)} of {len(each.findings)}"
     share = "" if each.share is None else f"{each.share:.0%}"
     yield (
         f"{each.label:<{width}}  {share:>4}"
-        + (f"  {count:>8} seeds" if seeds else "")
+        + (f"  {count:>8} {what}" if what else "")
         + f"  {each.verdict}: {TITLES[each.verdict]}"
     )
   yield ""
-  folded = " (the median of the seeds that agree)" if seeds else ""
+  folded = f" (the median of the {what} that agree)" if what else ""
   yield f"%: of the mean request's time, what the verdict takes{folded}."
   yield "Evidence and advice: --details, or one run's folder."

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from pdjax.report.designs import label_of, without_seed
 from pdjax.report.groups import ReportedRun
 
 _SAID = re.compile(r"; draw \d+ of them$")
@@ -66,6 +67,30 @@ def shown_words(runs: Sequence[ReportedRun]) -> str:
       f"The costs were drawn {draws} times: one design a draw is no other"
       f" design. Shown: {which}; the verdict is over all draws."
   )
+
+
+def by_design(
+    runs: Sequence[_R],
+) -> list[tuple[str, list[_R], bool]]:
+  """Runs alike but for seed and draw, under their label, and whether costs were
+  drawn several times; of equal runs the first."""
+  found: dict[str, dict[tuple[int, int], _R]] = {}
+  for run in runs:
+    if run.config is None:
+      continue
+    key = draw_of(run), run.config["workload"]["seed"]
+    found.setdefault(
+        without_seed(undrawn(run.config)), {}
+    ).setdefault(key, run)
+  return [
+      (_label(list(each.values())), list(each.values()),
+       len({draw for draw, _ in each}) > 1)
+      for each in found.values()
+  ]
+
+
+def _label(runs: Sequence[ReportedRun]) -> str:
+  return label_of(dict(enumerate(runs)))
 
 
 def _costs(run: ReportedRun) -> tuple[Any, ...]:

@@ -176,6 +176,14 @@ def test_seeds_are_folded_into_a_line(command, capsys):
   assert len(json.loads(capsys.readouterr().out)) == 6
 
 
+def test_draws_of_the_costs_are_folded_too(command, capsys):
+  asked = ("--sweep=backend.draw=1,2", "--seeds=0-1")
+  assert command(*asked)[0] == 0
+  assert main(["results/x"]) == 0
+  line, blank, *_ = capsys.readouterr().out.splitlines()
+  assert "4 of 4 runs  " in line and "draw" not in line and blank == ""
+
+
 def test_seeds_that_disagree_are_counted():
   found = [
       Finding(source="", verdict=verdict, evidence=(), share=share)
