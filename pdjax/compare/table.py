@@ -8,6 +8,7 @@ from pdjax.compare.refusals import overlooked
 from pdjax.compare.replicas import Filled
 from pdjax.compare.verdict import Verdict, slo_flips
 from pdjax.digits import plain
+from pdjax.metrics.trust import trust
 from pdjax.report.bounded import BOTH_ALL, serve_all
 from pdjax.report.drawn import shown_words
 from pdjax.report.draws import over_draws
@@ -48,12 +49,14 @@ def _bounded(found: Verdict) -> Iterator[str]:
 
 
 def _over_draws(found: Verdict) -> Iterator[str]:
-  """All above is of one draw of the costs; who is first over all of them."""
-  if not found.drawn:
+  """All above is of one set of costs: who is first over all draws of them, or
+  that nothing tells."""
+  if not (texts := over_draws(found.drawn).splitlines()):
+    told = trust(found.a.kind, found.a.contract.get("cost_profile"))
+    yield from wrapped(f"! {told}") if told else ()
     return
   shown = [*found.a.runs.values(), *found.b.runs.values()]
   others = [run for run in found.drawn if not any(run is x for x in shown)]
-  texts = over_draws(found.drawn).splitlines()
   for text in (shown_words([*shown, *others]), *texts):
     yield from wrapped(text)
 

@@ -124,6 +124,12 @@ def test_draws_of_the_costs_are_one_design(results, told):
   )
   (pair,) = json.loads(out)
   assert pair["over_draws"] == []
+  for given in ("x", "draws"):
+    _, out, _ = told(
+        results[given], results[given], only("a", "2C"), only("b", "1P1D"),
+        *(["--only=backend.draw=2"] if given == "draws" else []),
+    )
+    assert "! one set of costs: 20 draws of them" in out
 
 
 def test_several_designs_meet_by_contract(results, told):
