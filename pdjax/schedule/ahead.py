@@ -65,18 +65,28 @@ class Ahead:
     yield from _released(_not_begun(world))
 
   def _next(self, world: World) -> Iterator[Progress]:
-    if self._first and self._first.state is State.WAITING:
-      yield from filter(needs_place, (self._first,))
-    self._first = None
-    for request in list(self._arrived):
-      progress = self._arrived[request]
+    for progress in sorted(self._known(world), key=lambda p: p.priority):
       if progress.state is State.WAITING and needs_place(progress):
         yield progress
-      del self._arrived[request]
+      self._arrived.pop(progress.id, None)
     ready = [w for w in world.with_role("P") if _takes_prompts(w)]
     queues = [_starting(worker, world) for worker in ready]
     in_order = heapq.merge(*queues, key=lambda progress: progress.priority)
     yield from filter(needs_place, in_order)
+
+  def _known(self, world: World) -> list[Progress]:
+    """Who is to be asked before those that P could start now.
+
+    The head of a queue among them: faults may have taken its place.
+    """
+    known = dict(self._arrived)
+    if self._first:
+      known[self._first.id] = self._first
+    if self._on_arrival:
+      heads = (w.waiting[0] for w in world.with_role("P") if w.waiting)
+      known |= {head.id: head for head in heads}
+    self._first = None
+    return list(known.values())
 
 
 def _not_begun(world: World) -> Iterator[tuple[Progress, Worker]]:

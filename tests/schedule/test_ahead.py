@@ -5,6 +5,7 @@ import dataclasses
 
 import pytest
 
+from pdjax import config
 from pdjax.config import Pool, TransferPlan
 from pdjax.events import (
     Arrived,
@@ -23,7 +24,7 @@ from pdjax.request import Request, State
 from pdjax.schedule.checked import IllegalCommand
 from pdjax.schedule.setup import policy_of
 from pdjax.segments import Segment
-from tests.laws.cluster import load_of, run_config, serve_load
+from tests.laws.cluster import Load, load_of, run_config, serve_load
 from tests.schedule.worlds import arrive, end_step, world_of
 
 P, D = 0, 1
@@ -259,3 +260,52 @@ def test_a_push_waits_for_its_worker_and_a_pull_takes_any(direction, worker):
   load = load_of((0, 40, 60), (1, 40, 5), (2, 40, 4))
   log, _ = serve_load(run, load)
   assert [t.target for t in log.of(Transfer)] == [1, 2, worker]
+
+
+@pytest.mark.parametrize("granularity", ["request", "chunk"])
+@pytest.mark.parametrize(
+    "rows, lost, wait_s, settings",
+    [
+        (  # One displaced from a lost place heads a queue, others hold places.
+            [(1860, 41, 17, 7), (1860, 54, 17, 16), (1860, 54, 20, 2),
+             (2296, 90, 25, 5)],
+            config.Fault(kind="worker_lost", at_s=0.061, worker=2),
+            0.01,
+            {"split": "2P2D", "kv_tokens": 128, "reserve_pages": 1},
+        ),
+        (  # One that P had begun with when its place was lost.
+            [(14187, 114, 40, 32), (16706, 83, 37, 23), (75491, 141, 19, 1)],
+            config.Fault(
+                kind="worker_lost", at_s=1 / 3, worker=1, down_s=0.0859
+            ),
+            1.0,
+            {
+                "split": "1P1D", "kv_tokens": 208, "reserve_pages": 0,
+                "chunk_size": 32,
+            },
+        ),
+    ],
+)
+def test_who_lost_its_place_is_asked_in_its_turn(
+    rows, lost, wait_s, settings, granularity
+):
+  """Not after those who came later and wait for a place, or P would stop."""
+  run = run_config(
+      "disaggregated", page_tokens=16, max_num_seqs=5,
+      router="join_shortest_queue",
+      transfer=TransferPlan(reserve_at="arrival", granularity=granularity),
+      **settings,
+  )
+  run = dataclasses.replace(run, faults=config.Faults(
+      events=(lost,), recovery="retry", retries=1, backoff_s=0.005,
+      wait_s=wait_s,
+  ))
+  requests = tuple(
+      Request(
+          id=i, arrival_ps=at_us * 10**6, prompt_tokens=prompt, max_tokens=most
+      )
+      for i, (at_us, prompt, most, _) in enumerate(rows)
+  )
+  load = Load(requests=requests, output_tokens=tuple(row[3] for row in rows))
+  _, world = serve_load(run, load)
+  assert all(progress.ended for progress in world.progress.values())
