@@ -44,7 +44,10 @@ _MEANS = {
         "nothing is decided: all that is offered is served within the SLO, so"
         f" goodput is bounded by the load; {RAISE}"
     ),
-    MISSED: "nothing is decided: no design keeps the SLO at this load",
+    MISSED: (
+        "nothing is decided: no design keeps the SLO at this load; lower the"
+        " rate, or search for goodput"
+    ),
 }
 
 
