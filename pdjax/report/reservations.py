@@ -8,7 +8,7 @@ from pdjax.metrics.conditions import flips
 from pdjax.metrics.replications import WANTED
 from pdjax.metrics.trust import trust
 from pdjax.report.capacity import Goodput, best_of_strategies
-from pdjax.report.draws import draws_of
+from pdjax.report.drawn import draw_of
 from pdjax.report.study import Study
 from pdjax.report.ties import passed
 
@@ -33,7 +33,7 @@ def reservations(study: Study, best: Sequence[Goodput]) -> list[str]:
   if 1 < seeds < WANTED:
     told.append(f"{seeds} seeds; {WANTED} are wanted for a claim")
   told += _flips(study, best)
-  if not draws_of(study):
+  if len(set(map(draw_of, study.drawn))) < 2:
     profile = study.runs[0].contract.get("cost_profile")
     told += filter(None, [trust(study.kind, profile)])
   untuned = _sole_designs(study)

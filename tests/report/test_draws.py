@@ -139,6 +139,16 @@ def test_draws_are_one_study_and_its_headline():
   assert verdict_of(study).decided
 
 
+def test_only_one_set_of_costs_is_said_to_be_one():
+  def said(runs):
+    (study,) = studies_of(runs)
+    return any("one set of costs" in r for r in verdict_of(study).reservations)
+
+  assert said([*rivals(20)][:2])
+  assert not said([*rivals(20)])
+  assert not said([run(A, draw, 2.0) for draw in range(1, 21)])
+
+
 def test_a_draw_without_all_designs_is_left_out_and_said():
   runs = [*rivals(20)][:-1]
   text = over_draws(runs)
