@@ -47,7 +47,7 @@ class Conditional:
   def _placed(self, progress: Progress, world: World) -> Iterable[Command]:
     target = self._target(progress, world)
     if target and self._stays(progress, target):
-      self._recovery.found(progress)
+      self._recovery.found(progress, "worker", "D worker")
       return (Route(progress.id, target.id),)
     return self._apart.placed(progress, world)
 

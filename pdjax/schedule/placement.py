@@ -147,7 +147,7 @@ class Disaggregated:
     """Those in a P worker's queue for whom no D worker is left."""
     for progress in filter(needs_place, list(worker.waiting)):
       if world.able(self._serving(world, "D"), progress.request):
-        self._recovery.found(progress)
+        self._recovery.found(progress, "D worker")
       else:
         yield from self._recovery.strand(progress, world, "D worker")
 
@@ -180,7 +180,7 @@ class Disaggregated:
     if not able:
       yield from self._recovery.strand(progress, world, "D worker")
       return None
-    self._recovery.found(progress)
+    self._recovery.found(progress, "D worker")
     return self._target(progress, able, world)
 
   def _target(
@@ -279,7 +279,7 @@ def routed(
     if lost_able(progress, world, roles):
       return recovery.strand(progress, world, "worker")
     return (refused(progress, "worker's"),)
-  recovery.found(progress)
+  recovery.found(progress, "worker")
   return (Route(progress.id, router.rank(progress, able)[0].id),)
 
 

@@ -41,8 +41,8 @@ class Recovery:
     self._answered: dict[int, int] = {}
     """Faults of each request that have been."""
     self._not_before_ps: dict[int, int] = {}
-    self._stranded_ps: dict[int, int] = {}
-    """Since when nobody could take a request."""
+    self._stranded_ps: dict[tuple[int, str], int] = {}
+    """Since when nobody of a role could take a request."""
 
   def answer(self, event: Event, world: World) -> Iterator[Command]:
     """What follows from a fault at once."""
@@ -104,12 +104,12 @@ class Recovery:
 
     Asked of at every event; `role` says in words who is lacking.
     """
-    since_ps = self._stranded_ps.get(progress.id)
+    since_ps = self._stranded_ps.get((progress.id, role))
     if since_ps is None:
-      self._stranded_ps[progress.id] = world.now_ps
+      self._stranded_ps[progress.id, role] = world.now_ps
       yield Wake(world.now_ps + self._wait_ps)
     elif world.now_ps >= since_ps + self._wait_ps:
-      del self._stranded_ps[progress.id]
+      del self._stranded_ps[progress.id, role]
       wait_s = self._wait_ps / PS_PER_S
       yield Fail(progress.id, f"no {role} for {wait_s:g} s")
 
@@ -117,6 +117,7 @@ class Recovery:
     """No worker is lost."""
     self._stranded_ps.clear()
 
-  def found(self, progress: Progress) -> None:
-    """Somebody can take a request."""
-    self._stranded_ps.pop(progress.id, None)
+  def found(self, progress: Progress, *roles: str) -> None:
+    """Somebody can take a request; of other roles it may still lack one."""
+    for role in roles:
+      self._stranded_ps.pop((progress.id, role), None)

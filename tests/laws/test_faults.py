@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from pdjax.config import Fault, Faults, roles_of
+from pdjax.config import Fault, Faults, TransferPlan, roles_of
 from pdjax.events import (
   Displaced,
   Fail,
@@ -108,6 +108,24 @@ def test_nobody_waits_for_ever_for_workers_that_stay_away(kind, roles):
   failed = {command.reason for command in log.of(Fail)}
   assert bool(failed) == bool(lost)
   assert all("0.3 s" in reason for reason in failed)
+
+
+def test_who_lacks_a_decode_worker_waits_no_longer_for_losing_its_queue():
+  """Prefill workers that come and go do not begin its wait again."""
+  gone = Fault(kind="worker_lost", at_s=0.0001, worker=1)
+  going = tuple(
+      Fault(kind="worker_lost", at_s=0.03 * i, worker=0, down_s=0.005)
+      for i in range(1, 30)
+  )
+  run = run_config(
+      "disaggregated", "1P1D", kv_tokens=2000,
+      transfer=TransferPlan(reserve_at="prompt_start"),
+  )
+  run = beset(run, Faults(events=(gone, *going), wait_s=0.3))
+  log, _ = serve_load(run, load_of((1000, 40, 20)))
+  ((at_ps, failed),) = ((t, e) for t, e in log if isinstance(e, Fail))
+  assert failed.reason == "no D worker for 0.3 s"
+  assert 0.3e12 < at_ps < 0.34e12
 
 
 def test_nobody_waits_no_time_for_a_worker():
