@@ -11,7 +11,9 @@ time instead would favour lucky steps and fit prices that are too low.
 Where workers share a host, a pass may have been beside others for a part of its
 time. The longer it takes in such company, the less of its work was done in it;
 how much is found in the same iteration. Then a step's time is a sum of prices
-and rises, each times what was done of it where it holds.
+and rises, each times what was done of it where it holds. Few steps tell little
+of a single rise: each is drawn towards what all prices rise by in the mean, as
+if a few more steps had said so.
 
 Units: `_ps` picoseconds.
 """
@@ -22,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from pdjax.calibrate.observe import StepSeen, TransferSeen
-from pdjax.calibrate.steptable import Table, table_of
+from pdjax.calibrate.steptable import Equations, Table, table_of
 from pdjax.simulate.fittedcost import PRICES, UNPADDED, FittedCost, Padding
 from pdjax.simulate.links import Link
 from pdjax.simulate.rates import PS_PER_S
@@ -87,23 +89,33 @@ def fit(
     return steps.beside(steps.mix(first if found is None else found))
 
   first, turns = (prices, _TURNS) if start is None else (start, _ITERATIONS)
-  return _weighted_nnls(columns, steps.elapsed_ps, turns).reshape(prices.shape)
+  found = _weighted_nnls(columns, steps.elapsed_ps, turns, steps.prior)
+  return found.reshape(prices.shape)
 
 
 def _weighted_nnls(
     columns_at: Callable[[np.ndarray | None], np.ndarray],
     target: np.ndarray,
     turns: int = _ITERATIONS,
+    prior_at: Callable[[np.ndarray], Equations] | None = None,
 ) -> np.ndarray:
   """Non-negative coefficients; errors count relative to the fitted value.
 
-  `columns_at`: what they are of, given those of the turn before; None first.
+  Args:
+    columns_at: what they are of, given those of the turn before; None first.
+    target: the sums that they are to make.
+    turns: how often it is done again.
+    prior_at: equations beside, given those of the turn before.
   """
   found, fitted = None, np.full(len(target), target.mean())
   trust = np.ones(len(target))
   for _ in range(turns):
     columns, weight = columns_at(found), np.sqrt(trust) / fitted
-    found = _nnls(columns * weight[:, None], target * weight)
+    rows, sums = columns * weight[:, None], target * weight
+    if prior_at and found is not None:
+      more, aims = prior_at(found)
+      rows, sums = np.vstack([rows, more]), np.concatenate([sums, aims])
+    found = _nnls(rows, sums)
     fitted = np.maximum(columns @ found, target.min())
     off = np.abs(target / fitted - 1)
     trust = np.minimum(1.0, _USUAL / np.maximum(off, _USUAL))

@@ -9,6 +9,15 @@ from pdjax.calibrate.observe import StepSeen
 from pdjax.calibrate.occupancy import share_matrix
 from pdjax.simulate.fittedcost import PRICES, features
 
+Equations = tuple[np.ndarray, np.ndarray]
+"""A row of coefficients each, and what they are to sum up to."""
+
+FEW = 5
+"""Steps that the mean rise of all prices counts as, for each of them."""
+_LEAST = 1e-3
+"""Of a mean step's time: a price below is taken for that much of it."""
+_REST = PRICES.index("rest_ps")
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Table:
@@ -36,8 +45,30 @@ class Table:
     What a rest costs is paid before there are any.
     """
     rising = self.rows.copy()
-    rising[:, PRICES.index("rest_ps")] = 0
+    rising[:, _REST] = 0
     return np.hstack([self.rows, *(rising * one[:, None] for one in mix.T)])
+
+  def prior(self, prices: np.ndarray) -> Equations:
+    """That each price rises by the share that all rise by in the mean, beside
+    either neighbour; relative, so that they weigh like steps do."""
+    alone, *rises = prices.reshape(3, len(PRICES))
+    scale_ps = np.maximum(alone, _LEAST * self._usual_ps())
+    equations, aims = [], []
+    for side, (rise, mix) in enumerate(
+        zip(rises, self.mix(prices).T, strict=True), 1
+    ):
+      beside_ps = mix @ (self.rows @ alone)
+      share = mix @ (self.rows @ rise) / beside_ps if beside_ps else 0.0
+      rows = np.zeros((len(PRICES), prices.size))
+      own = np.arange(len(PRICES))
+      rows[own, side * len(PRICES) + own] = np.sqrt(FEW) / scale_ps
+      equations.append(np.delete(rows, _REST, axis=0))
+      aims.append(np.delete(np.sqrt(FEW) * share * alone / scale_ps, _REST))
+    return np.vstack(equations), np.concatenate(aims)
+
+  def _usual_ps(self) -> np.ndarray:
+    """Of each feature: the time of a step over how much of it is in one."""
+    return self.elapsed_ps.mean() / np.maximum(self.rows.mean(axis=0), 1e-12)
 
   def mix(self, prices: np.ndarray) -> np.ndarray:
     """See `beside`: in a time beside others less of a step's work is done."""
