@@ -8,7 +8,7 @@ Command:  python -m pdjax.calibrate --config=engine_fidelity --out=mine.json
           --sweep='workload.rate=1,2.5' --config.workload.num_requests=100 to
           the first two, and another --out and --output_dir.
 Minutes:  about 10 on 2 idle cores; SmolLM2 about 25
-Expected: Medians within 10 % or what repeats of the same differ by, nearly all;
+Expected: Medians within 10 % or what repeats of the same differ by, most;
           p99 within 25 % but for gaps between tokens at the lower rate, whose
           p99 stands at the edge between decodes and prefills
           (docs/fidelity_engine.md). The two devices share the cores, caches
