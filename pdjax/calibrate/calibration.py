@@ -47,7 +47,7 @@ def calibration(
   errors = [*_errors(cost, held_out)]
   alone, *rises = cost.prices(), cost.sharing.prompts, cost.sharing.decodes
   alone_spread, *rises_spread = map(
-      _relative, spread(fitted, shared, RESAMPLES), (alone, *rises)
+      _relative, spread(cost, fitted, shared, RESAMPLES), (alone, *rises)
   )
   return {
       VERSION_KEY: VERSION,

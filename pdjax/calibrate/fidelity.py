@@ -14,6 +14,7 @@ from typing import Any
 from pdjax.config import Run
 from pdjax.events import Arrived, Log
 from pdjax.faults import plan_of
+from pdjax.metrics.percentiles import needed
 from pdjax.metrics.requests import RequestTable, request_table
 from pdjax.schedule.loop import serve
 from pdjax.schedule.setup import world_of
@@ -46,6 +47,12 @@ class Compared:
   def error(self) -> float:
     """Signed, relative to the measured figure."""
     return self.simulated_ms / self.measured_ms - 1.0
+
+  @property
+  def few(self) -> str:
+    """`n<300` where these are fewer values than its percentile needs."""
+    least = needed(self.percentile)
+    return f"n<{least}" if self.values < least else ""
 
 
 def simulate_again(

@@ -136,11 +136,12 @@ def _nnls(rows: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def spread(
-    steps: Sequence[StepSeen], shared: bool, resamples: int
+    cost: FittedCost, steps: Sequence[StepSeen], shared: bool, resamples: int
 ) -> np.ndarray:
-  """Standard deviations of what `fit` finds, over bootstrap fits."""
+  """Standard deviations of what `fit` finds, over bootstrap fits; `cost` is
+  what it found of these steps."""
   table, draw = table_of(steps), np.random.default_rng(0)
-  found, fits = fit(table, shared), []
+  found, fits = _found_in(cost), []
   for _ in range(resamples):
     some = table.take(draw.integers(len(steps), size=len(steps)))
     fits.append(fit(some, shared, found))
@@ -185,10 +186,14 @@ def fit_link(transfers: Sequence[TransferSeen]) -> Link:
 
 def priced_ps(cost: FittedCost, steps: Sequence[StepSeen]) -> np.ndarray:
   """Of each step, padded as it was and beside whom it was."""
+  return table_of(steps).priced_ps(_found_in(cost))
+
+
+def _found_in(cost: FittedCost) -> np.ndarray:
+  """As `fit` gave it: prices alone, and both rises."""
   none = (0,) * len(PRICES)
   rises = (cost.sharing.prompts or none, cost.sharing.decodes or none)
-  prices = np.array([cost.prices(), *rises], float)
-  return table_of(steps).priced_ps(prices)
+  return np.array([cost.prices(), *rises], float)
 
 
 def step_errors(cost: FittedCost, steps: Sequence[StepSeen]) -> np.ndarray:

@@ -29,10 +29,8 @@ from pdjax.schedule.loop import Policy, serve
 from pdjax.schedule.replay import ReplayBackend
 from pdjax.schedule.world import World
 from pdjax.simulate.backend import shape_of
-from pdjax.simulate.fittedcost import UNPADDED, Padding
+from pdjax.simulate.fittedcost import PS_PER_US, UNPADDED, Padding
 from pdjax.simulate.sharing import ALONE
-
-_PS_PER_US = 10**6
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ class Observer(ReplayBackend):
     if self._begun:
       return 0
     last_ps = max(self._free_ps.values(), default=0)
-    return max(0, self._cause_ps - last_ps) // _PS_PER_US
+    return max(0, self._cause_ps - last_ps) // PS_PER_US
 
   def _note_run(self, event: StepEnded) -> None:
     shape, cause_ps = self._begun.pop(event.run)

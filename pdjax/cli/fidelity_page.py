@@ -12,7 +12,6 @@ import numpy as np
 from pdjax.calibrate.fidelity import Compared
 from pdjax.cli.fidelity_runs import Fidelity, Found
 from pdjax.digits import plain
-from pdjax.metrics.percentiles import needed
 
 MEDIAN_ERROR = 0.10
 TAIL_ERROR = 0.25
@@ -57,14 +56,10 @@ def verdict(found: Fidelity) -> str:
   for percentile in (50, 99):
     judged = [
         _met(one, figure) for one in found.runs for figure in one.figures
-        if figure.percentile == percentile and not _is_of_few(figure)
+        if figure.percentile == percentile and not figure.few
     ]
     told.append(f"{sum(judged)} of {len(judged)} p{percentile}")
   return f"Within the target: {' and '.join(told)}."
-
-
-def _is_of_few(figure: Compared) -> bool:
-  return figure.values < needed(figure.percentile)
 
 
 def _met(one: Found, figure: Compared) -> bool:
@@ -83,11 +78,11 @@ def _rows(one: Found) -> Iterator[str]:
   for figure in one.figures:
     if figure.percentile not in (50, 99):
       continue
-    few, noise = _is_of_few(figure), _noise(one, figure)
-    judged = "-" if few else "met" if _met(one, figure) else "**missed**"
+    noise = _noise(one, figure)
+    judged = "-" if figure.few else "met" if _met(one, figure) else "**missed**"
     yield (
         f"| {one.label} | {figure.metric} p{figure.percentile}"
-        f"{f' n<{needed(figure.percentile)}' if few else ''}"
+        f"{figure.few and f' {figure.few}'}"
         f" | {_ms(figure.measured_ms)} | {_ms(figure.simulated_ms)}"
         f" | {figure.error:+.1%} | {'-' if noise is None else f'{noise:.1%}'}"
         f" | {judged} |"

@@ -10,7 +10,6 @@ import numpy as np
 from pdjax.calibrate.fidelity import Compared
 from pdjax.cli.fidelity_choice import Choice
 from pdjax.cli.fidelity_runs import Fidelity, Found
-from pdjax.metrics.percentiles import needed
 from pdjax.sweep import jsonfile
 
 
@@ -43,7 +42,7 @@ def _of_run(one: Found) -> Iterator[str]:
   rest = {(c.metric, c.percentile): c for c in one.unbiased}
   for figure in one.figures:
     at = (figure.metric, figure.percentile)
-    few = " n<" + str(needed(figure.percentile)) if _few(figure) else ""
+    few = figure.few and f" {figure.few}"
     yield (
         f"  {figure.metric + ' p' + str(figure.percentile):<10}"
         f"{figure.measured_ms:>9.1f} ms{figure.simulated_ms:>9.1f} ms"
@@ -54,10 +53,6 @@ def _of_run(one: Found) -> Iterator[str]:
   for name, (measured, simulated) in one.rates.items():
     error = f"{simulated / measured - 1:+.1%}" if measured else "-"
     yield f"  {name:<20}{measured:>10.3f}{simulated:>10.3f}{error:>9}"
-
-
-def _few(figure: Compared) -> bool:
-  return figure.values < needed(figure.percentile)
 
 
 def _error(figure: Compared | None) -> str:

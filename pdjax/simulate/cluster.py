@@ -6,7 +6,8 @@ shapes it has priced.
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from pdjax import memory
 from pdjax.buckets import plan
@@ -84,11 +85,7 @@ class Cluster:
   @property
   def profile(self) -> str:
     """What all prices rest on, in words."""
-    told = {
-        f"{made['kind']}: {made.get('accuracy') or made.get('profile')}"
-        for made in self.provenance
-    }
-    told = {words.replace("fitted: fitted", "fitted") for words in told}
+    told = {_rests_on(made) for made in self.provenance}
     draw = [f"draw {self.draw} of them"] if self.draw else []
     return "; ".join([*sorted(told), *draw])
 
@@ -172,6 +169,12 @@ class Cluster:
             for cost in self.costs
         ],
     )
+
+
+def _rests_on(made: Mapping[str, Any]) -> str:
+  """Of a cost model's provenance: its kind, and how good it is or whose."""
+  kind, said = made["kind"], f"{made.get('accuracy') or made.get('profile')}"
+  return said if said.startswith(kind) else f"{kind}: {said}"
 
 
 def cluster_of(

@@ -133,6 +133,7 @@ COPIES = ("gather_fixed_ps", "scatter_fixed_ps", "copy_ps_per_byte")
 _BEGIN, _REST, _CONTEXT = map(
     PRICES.index, ("begin_ps", "rest_ps", "context_token_ps")
 )
+PS_PER_US = 10**6
 LONGEST_REST_US = 50_000
 """Longer ones cost no more. On two processor cores a prefill after 2 ms took
 0.78 of its mean price, after 12 ms 0.84, 40 ms 1.07, and beyond that 1.15."""

@@ -33,13 +33,12 @@ from pdjax.schedule.cost import StepShape
 from pdjax.schedule.world import World
 from pdjax.segments import Segment, elapsed_ps, first_steps, steps_within
 from pdjax.simulate.backend import SimulatedBackend, shape_of
-from pdjax.simulate.fittedcost import FittedCost
+from pdjax.simulate.fittedcost import PS_PER_US, FittedCost
 from pdjax.simulate.flight import Flight
 from pdjax.simulate.lane import Lane, LaneRun, lengthened
 from pdjax.simulate.sharing import ALONE, Beside
 from pdjax.simulate.timer import Timer
 
-_PS_PER_US = 10**6
 _LAST = len(EVENTS)
 """Sorts behind every kind of event of the same time."""
 
@@ -116,7 +115,7 @@ class SharedBackend(SimulatedBackend):
     )
     if any(run is not None for run in others):
       return 0
-    return (self._now[0] - max(self._ended_ps)) // _PS_PER_US
+    return (self._now[0] - max(self._ended_ps)) // PS_PER_US
 
   def _price(self, worker: int, shape: StepShape) -> None:
     (lane,) = self._lanes[worker]
